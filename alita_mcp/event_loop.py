@@ -1,18 +1,14 @@
-"""Responsiveness of the event loop: large values in threads, rare collections, a warning when the loop is blocked."""
+"""Responsiveness of the event loop: large values in threads, rare collections."""
 
 from __future__ import annotations
 
 import gc
-import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import anyio
 import anyio.to_thread
 
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 SMALL_PARTS = 2_000
 """Walking a value of fewer parts on the loop costs less than a thread."""
@@ -20,8 +16,6 @@ LARGE_BYTES = 32 << 10
 """JSON of so many bytes may be a large value."""
 GARBAGE_OBJECTS = 20_000
 """Python's 700 are a few requests: collecting took a sixth of a busy server's time."""
-WARN_FROM_S = 0.5
-WARN_EVERY_S = 60.0
 _CHARACTERS = 256
 """Characters of text that count as one part."""
 
@@ -54,15 +48,3 @@ async def off_loop(action: Callable[[], T], *, large: bool) -> T:
 def collect_garbage_rarely() -> None:
     """Makes this process look for garbage in cycles after so many new objects as many requests make."""
     gc.set_threshold(GARBAGE_OBJECTS)
-
-
-async def watch_event_loop(every_s: float = 0.25) -> None:
-    """Logs when the event loop was blocked for half a second or more, at most once a minute; until it is cancelled."""
-    warned_at = -WARN_EVERY_S
-    while True:
-        due = anyio.current_time() + every_s
-        await anyio.sleep(every_s)
-        now = anyio.current_time()
-        if now - due >= WARN_FROM_S and now - warned_at >= WARN_EVERY_S:
-            warned_at = now
-            log.warning("The event loop was blocked for %.1f s, or the machine was busy.", now - due)

@@ -145,21 +145,6 @@ def extra_imports(extra: Extra, feature: str = "") -> Iterator[None]:
         raise missing_extra_error(extra, feature, problem) from failure
 
 
-def find_import_problem(extra: Extra) -> Problem | None:
-    """Why an extra cannot be used, found by importing every package of it, which takes seconds."""
-    from importlib import import_module
-
-    try:
-        with extra_imports(extra):
-            for package in PACKAGES[extra]:
-                import_module(package)
-    except ExtraMissing as found:
-        return Problem(
-            found.message.partition(": ")[2].rstrip("."), is_broken=find_extra_problem(extra) is None
-        )
-    return find_extra_problem(extra)
-
-
 def find_installation() -> Installation:
     """How the running server was installed."""
     import json

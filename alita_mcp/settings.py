@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 import warnings
@@ -104,9 +105,14 @@ def default_home() -> Path:
     return platformdirs.user_data_path("alita-mcp", appauthor=False)
 
 
+def absolute_home(home: Path) -> Path:
+    """A home as its servers and commands name it, wherever they were started."""
+    return home.expanduser().absolute()
+
+
 def use_home(home: Path) -> None:
     """Sets the home of all settings that this process and its children read from now on."""
-    os.environ["ALITA_HOME"] = str(home.expanduser().absolute())
+    os.environ["ALITA_HOME"] = str(absolute_home(home))
 
 
 class _Variables(EnvSettingsSource):
@@ -129,8 +135,6 @@ class Settings(BaseSettings):
     """`auto`, `docker`, `bubblewrap`, `wasm`, or `module:Class` of another back end."""
     docker_image: str = "python:3.13-slim"
     """Image with Python 3.11 or newer that the docker sandbox starts."""
-    allow_weak_limits: bool = False
-    """Accept bubblewrap without a delegated cgroup: memory is then limited per process only."""
     package_index: str = ""
     """Base URL of the package index that environments are built from; empty: the default of pip and uv."""
     promoted: int = Field(default=20, ge=0, le=100)
@@ -145,14 +149,17 @@ class Settings(BaseSettings):
     elicit: bool | None = None
     """Whether the person at a client that shows forms is asked there to approve what a new tool asks for, and in mode
     `thorough` about what was assumed. Unset: over stdio yes, over HTTP no, where whoever connects could answer."""
-    grants_file: Path | None = None
-    """JSON file in which a person grants rights to tools by name; read again when it changes."""
     secrets_file: Path | None = None
     """JSON file of secrets by name, readable by its owner only."""
     workspace: Path | None = None
     """Folder that tools with that grant may read or write; empty: none."""
+    shared: bool = True
+    """Whether `alita-mcp-server` passes its client on to one server for all of this user's clients with the same
+    settings; else each client has a server of its own."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
+    prepare: bool = True
+    """Whether a server proves the starter tools and starts a worker in the background, before a call needs them."""
     keep_values: bool = False
     """Whether code, arguments and results of runs of `run_code` are kept on the disk; else they stay in memory."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
@@ -169,8 +176,6 @@ class Settings(BaseSettings):
     """Who writes code and carries out the steps of tasks, in the same form."""
     model_judge: RoleModel = ModelChoice()
     """Who judges, in the same form."""
-    task_usd: float = Field(default=2.0, ge=0)
-    """What the models of one task may cost where their prices are known; 0: anything."""
     memory: bool = True
     """Whether tasks are remembered: programs that answered them, facts with their sources, profiles of files."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
@@ -187,7 +192,7 @@ class Settings(BaseSettings):
     folder without a model or a class that cannot be loaded is an error at the start; a model that does not answer is
     not: search goes by words until it does."""
     budget_usd: float = Field(default=2.0, ge=0)
-    """What the models of one synthesis may cost where their prices are known; 0: anything."""
+    """What the models of one synthesis, or of one task, may cost where their prices are known; 0: anything."""
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
@@ -228,38 +233,18 @@ def read_settings() -> Settings:
         ) from invalid
 
 
-RETIRED = {
-    "ALITA_ANSWER_WITHIN_S": "it is 45 seconds",
-    "ALITA_BRAVE_KEY": "set BRAVE_API_KEY",
-    "ALITA_BUDGET_CALLS": "ALITA_BUDGET_USD is the limit to set",
-    "ALITA_BUDGET_SECONDS": "ALITA_BUDGET_USD is the limit to set",
-    "ALITA_BUDGET_TOKENS": "ALITA_BUDGET_USD is the limit to set",
-    "ALITA_DOCKER_RUNTIME": "gVisor is used wherever the Docker engine has it",
-    "ALITA_EMBEDDER_BASE_URL": "ALITA_EMBEDDER takes a class of your own: module:Class",
-    "ALITA_GITHUB_TOKEN": "set GITHUB_TOKEN",
-    "ALITA_GITHUB_URL": "only github.com is searched",
-    "ALITA_LEARN": "`alita tool forget` takes learned words back",
-    "ALITA_MAX_RESULT_BYTES": "it is 40,000 characters",
-    "ALITA_MAX_SANDBOX_MEMORY_MB": "it grows with ALITA_MAX_WORKERS, from 4 GB on",
-    "ALITA_MODEL_IMPLEMENTER": "set ALITA_MODEL_CODER",
-    "ALITA_PACKAGE_INDEX_CA": "set SSL_CERT_FILE",
-    "ALITA_PROMOTE": "`alita tool unpin` and ALITA_PROMOTED decide what is listed",
-    "ALITA_RESPONSE_CACHE_MB": "answers of models are not kept any more",
-    "ALITA_RESULT_CACHE_MB": "results of tools are not kept any more",
-    "ALITA_SEARCH_MCP": "use another search back end, or write one (docs/extending/search.md)",
-    "ALITA_TASK_PLANS": "use `alita solve --plans`",
-    "ALITA_TASK_SECONDS": "use `alita solve --max-seconds`",
-    "ALITA_TASK_STEPS": "use `alita solve --max-steps`",
-    "ALITA_TASK_TOKENS": "use `alita solve --max-tokens`",
-    "ALITA_TAVILY_KEY": "set TAVILY_API_KEY",
-    "ALITA_TOOL_CALLING": "models that refuse tools are asked for calls in JSON",
-}
-"""Settings of earlier versions, and what to do instead."""
-
-
-def find_retired_settings() -> list[str]:
-    """A sentence for each variable of an earlier version that is still set, with what to do instead."""
-    return [f"{name} is ignored: {advice}." for name, advice in RETIRED.items() if os.environ.get(name)]
+def find_unknown_settings() -> list[str]:
+    """A sentence for each `ALITA_` variable that is set and is no setting, with the nearest one that is."""
+    fields = [name.upper() for name in Settings.model_fields if name != "limits"]
+    known = {name: f"ALITA_{name}" for name in fields} | {key: key for key in SEARCH_KEYS.values()}
+    sentences = []
+    for variable in sorted(os.environ):
+        name = variable.removeprefix("ALITA_")
+        if name != variable and name not in fields and not name.startswith("TEST_"):
+            nearest = [known[each] for each in difflib.get_close_matches(name, known, n=1, cutoff=0.7)]
+            advice = f"did you mean {nearest[0]}?" if nearest else "docs/settings.md lists the settings."
+            sentences.append(f"{variable} is not a setting and is ignored: {advice}")
+    return sentences
 
 
 def isolate_litellm() -> None:
@@ -290,6 +275,11 @@ def environment_keys() -> frozenset[str]:
         for name, value in os.environ.items()
         if len(value) >= 8 and any(word in name.upper() for word in words)
     )
+
+
+def whole_environment() -> dict[str, str]:
+    """The environment with the settings, for what must be the same wherever it is the same."""
+    return dict(os.environ)
 
 
 def child_environment() -> dict[str, str]:

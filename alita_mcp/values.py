@@ -10,6 +10,7 @@ from alita_mcp.owners import UNKNOWN_MAKER, Maker
 
 TOOL_NAME = r"^[a-z][a-z0-9_]{2,39}$"
 """Clients put a prefix before a name; the tightest limit met in the field leaves 40 characters."""
+SECRET_NAME = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"  # noqa: S105 - a pattern
 
 META_TOOLS = ("search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "run_code")
 """The fixed tools, in the order in which they are listed; no published tool may take one of these names."""
@@ -35,15 +36,6 @@ class Source(Value):
     url: str
     title: str = ""
     retrieved_at: str = ""
-
-
-class PackageFacts(Value):
-    """What a package index says of a package's name."""
-
-    name: str
-    exists: bool
-    looks_like: str = ""
-    """A well-known package that this name could be taken for; empty where there is none."""
 
 
 class LookedUp(Value):
@@ -162,10 +154,7 @@ class Grants(Value):
     @property
     def is_pure(self) -> bool:
         """True when nothing is asked for."""
-        return self == _NO_GRANTS
-
-
-_NO_GRANTS = Grants()
+        return not (self.network or self.workspace != "none" or self.model or self.tools or self.secrets)
 
 
 class Limits(Value):
@@ -266,18 +255,16 @@ class Check(Value):
 class Usage(Value):
     """What one piece of work asked of language models."""
 
+    model_config = ConfigDict(extra="ignore")  # older reports hold more
+
     calls: int = 0
-    """Answers that a model was asked for, failed ones included; answers that were kept from before are not."""
-    cached: int = 0
-    """Answers that were kept from before and cost nothing."""
+    """Answers that a model was asked for, failed ones included."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
     """By the price list that ships with litellm; None where the price of at least one answer is not known."""
     seconds: float = 0.0
     """Spent waiting for models; calls that ran at once are counted each."""
-    by_role: dict[str, Usage] = Field(default_factory=dict)
-    """The same for each role that was asked: planner, tester, coder, judge, implementer."""
 
 
 class WrittenFrom(Value):

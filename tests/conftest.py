@@ -32,7 +32,6 @@ from alita_mcp.sandbox.interface import ProbeReport, Sandbox
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
-from alita_mcp.verification.properties import input_source
 from tests import warm_programs
 
 WORKER = Path(__file__).with_name("worker_program.py")
@@ -79,6 +78,9 @@ hypothesis.settings.register_profile("same", derandomize=True, max_examples=30, 
 hypothesis.settings.register_profile("new", print_blob=True, max_examples=100, **_UNHURRIED)
 hypothesis.settings.load_profile("same")
 """Property tests try the same examples in each run: a change is judged by itself. `make test-all` draws new ones."""
+
+os.environ["ALITA_SHARED"] = "off"
+"""A server that outlives its test would be found by nobody; tests of the shared one set this aside."""
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""
@@ -192,10 +194,13 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in [
-        name for name in os.environ if name.startswith("ALITA_") and name != "ALITA_DOCKER_IMAGE"
+        name
+        for name in os.environ
+        if name.startswith("ALITA_") and name not in ("ALITA_DOCKER_IMAGE", "ALITA_SHARED")
     ]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("ALITA_EMBEDDER", "none")  # tests of search by meaning name another
+    monkeypatch.setenv("ALITA_PREPARE", "false")  # a server would prove its starter tools beside each test
 
 
 @pytest.fixture(autouse=True)
@@ -223,20 +228,6 @@ def forking(module: str, program: Path) -> Iterator[str]:
             assert server.stdout.readline() == b"ready\n"
             yield door
             server.communicate()
-
-
-@pytest.fixture(scope="session")
-def inputs_door() -> Iterator[str]:
-    """Where the program that draws inputs is forked."""
-    with forking("hypothesis", input_source._PROGRAM) as door:
-        yield door
-
-
-@pytest.fixture(autouse=sys.platform == "linux")
-def warm(inputs_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gates in this process draw inputs without an import of hypothesis, half of what a small synthesis costs."""
-    monkeypatch.setenv(warm_programs.DOOR, inputs_door)
-    monkeypatch.setattr(input_source, "_PROGRAM", warm_programs.__file__)
 
 
 @pytest.fixture(scope="session")

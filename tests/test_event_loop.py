@@ -1,15 +1,13 @@
-"""What is large goes to a thread, and a loop that was held is noticed."""
+"""What is large goes to a thread."""
 
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
-import anyio
 import pytest
 
-from alita_mcp.event_loop import SMALL_PARTS, WARN_FROM_S, is_large, off_loop, watch_event_loop
+from alita_mcp.event_loop import SMALL_PARTS, is_large, off_loop
 
 
 def nested(depth: int) -> Any:
@@ -40,15 +38,3 @@ async def test_only_large_work_takes_a_thread() -> None:
     here = threading.get_ident()
     assert await off_loop(threading.get_ident, large=False) == here
     assert await off_loop(threading.get_ident, large=True) != here
-
-
-@pytest.mark.slow
-async def test_a_loop_that_was_held_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch_event_loop, 0.01)
-        await anyio.wait_all_tasks_blocked()
-        for _ in range(2):
-            time.sleep(WARN_FROM_S + 0.1)  # noqa: ASYNC251 - the fault that it looks for
-            await anyio.sleep(0.05)
-        tasks.cancel_scope.cancel()
-    assert [record.levelname for record in caplog.records if "was blocked" in record.message] == ["WARNING"]

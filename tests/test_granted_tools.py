@@ -14,6 +14,7 @@ from anyio.abc import ByteStream, SocketAttribute
 from alita_mcp.app import App, open_app
 from alita_mcp.app.calls import Calls
 from alita_mcp.errors import ToolUnavailable
+from alita_mcp.library.grants.approving import read_grants
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
@@ -83,19 +84,17 @@ async def silent(_stage: str) -> None:
 async def opened(
     settings: Settings, sandbox: Sandbox, grants: dict[str, Any], model: ScriptedModel | None = None
 ) -> AsyncIterator[App]:
-    """The whole application with a grants file, a workspace and a secret; it closes the sandbox.
+    """The whole application with these grants, a workspace and a secret; it closes the sandbox.
 
     Its starter tools count as proved in this kind of sandbox: test_starter_tools.py runs their gates there.
     """
     folder = settings.home.parent
     (folder / "files").mkdir(exist_ok=True)
-    (folder / "grants.json").write_text(json.dumps(grants), encoding="utf-8")
     (folder / "secrets.json").write_text(json.dumps({"token": SECRET}), encoding="utf-8")
     (folder / "secrets.json").chmod(0o600)
     set_up = settings.model_copy(
         update={
             "workspace": folder / "files",
-            "grants_file": folder / "grants.json",
             "secrets_file": folder / "secrets.json",
         }
     )
@@ -103,6 +102,8 @@ async def opened(
         async with open_app(set_up, admit=admit, sandbox=sandbox, model=model) as app:
             for entry in list(app.library.tools.entries()):
                 await app.library.raise_evidence(entry.name, 1, sandbox.kind, Lock())
+            for name, granted in grants.items():
+                await app.library.approve(name, part=read_grants(granted))
             yield app
 
 

@@ -1,4 +1,4 @@
-"""Grants: hostile files first, then what a person granted, to which version, and until when."""
+"""Grants: what a person may grant, the secrets file, then what is granted, to which version, and until when."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.secrets_file import SecretsFile
-from alita_mcp.errors import InvalidArguments, LibraryError, SandboxError, ToolUnavailable, UsageError
-from alita_mcp.library.grants.effective_grants import how_to_grant, in_force, in_words, missing
-from alita_mcp.library.grants.grants_file import MAX_BYTES, GrantsFile, read_grants_file
+from alita_mcp.errors import InvalidArguments, SandboxError, ToolUnavailable, UsageError
+from alita_mcp.library.grants.approving import read_grants
+from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.grants.hosts import covers
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
@@ -50,77 +50,33 @@ def listed(library: Library) -> set[str]:
     return {entry.name for entry in Promotion(20).choose(library.tools.entries())}
 
 
-# --- the grants file, as strangers and the tired write it
+# --- what a person may grant
 
 
 @pytest.mark.parametrize(
-    ("document", "field", "said"),
+    ("fields", "said"),
     [
-        ({"*": {}}, "'*'", "everybody"),
-        ({"fetch": {"network": ["*"]}}, "network", "every host"),
-        ({"fetch": {"network": ["*.org"]}}, "network", "different owners"),
-        ({"fetch": {"network": ["*.co.uk"]}}, "network", "different owners"),
-        ({"fetch": {"network": ["https://api.example.org"]}}, "network", "not a host"),
-        ({"fetch": {"network": ["api.example.org/path"]}}, "network", "not a host"),
-        ({"fetch": {"network": ["user@api.example.org"]}}, "network", "not a host"),
-        ({"fetch": {"network": ["127.0.0.1"]}}, "network", "not a host"),
-        ({"fetch": {"network": ["2130706433"]}}, "network", "not a host"),
-        ({"fetch": {"network": ["0x7f.0x1"]}}, "network", "not a host"),
-        ({"fetch": {"network": ["[::1]"]}}, "network", "not a host"),
-        ({"fetch": {"network": ["api.*.example.org"]}}, "network", "not a host"),
-        ({"fetch": {"network": [""]}}, "network", "not a host"),
-        ({"fetch": {"network": "api.example.org"}}, "network", "array"),
-        ({"fetch": {"network": [f"h{n}.example.org" for n in range(31)]}}, "network", "at most 30"),
-        ({"fetch": {"tools": ["*"]}}, "tools", "no tool's name"),
-        ({"fetch": {"secrets": ["*"]}}, "secrets", "no secret's name"),
-        ({"fetch": {"model": "yes"}}, "model", "boolean"),
-        ({"fetch": {"model": 1}}, "model", "boolean"),
-        ({"fetch": {"workspace": "admin"}}, "workspace", "'none', 'read' or 'write'"),
-        ({"fetch": {"digest": "sha256:abc"}}, "digest", "pattern"),
-        ({"fetch": {"any_version": True, "digest": f"sha256:{64 * '0'}"}}, "fetch", "not for both"),
-        ({"fetch": {"shell": True}}, "shell", "not permitted"),
-        ({"fetch": None}, "fetch", "object"),
-        ({"Fetch!": {}}, "Fetch!", "no tool's name"),
-        ([], "list", "object of tools"),
+        ({"network": ["*"]}, "every host"),
+        ({"network": ["*.org"]}, "different owners"),
+        ({"network": ["*.co.uk"]}, "different owners"),
+        ({"network": ["https://api.example.org"]}, "not a host"),
+        ({"network": ["api.example.org/path"]}, "not a host"),
+        ({"network": ["user@api.example.org"]}, "not a host"),
+        ({"network": ["127.0.0.1"]}, "not a host"),
+        ({"network": ["2130706433"]}, "not a host"),
+        ({"network": ["0x7f.0x1"]}, "not a host"),
+        ({"network": ["[::1]"]}, "not a host"),
+        ({"network": ["api.*.example.org"]}, "not a host"),
+        ({"network": [""]}, "not a host"),
+        ({"network": [f"h{n}.example.org" for n in range(31)]}, "at most 30"),
+        ({"tools": ["*"]}, "not a tool's name"),
+        ({"secrets": ["*"]}, "not a secret's name"),
     ],
 )
-def test_a_grants_file_that_does_not_fit_is_refused_naming_file_tool_and_field(
-    tmp_path: Path, document: Any, field: str, said: str
-) -> None:
-    path = write_json(tmp_path / "grants.json", document)
-    with pytest.raises(UsageError) as caught:
-        read_grants_file(path)
-    assert str(path) in caught.value.message
-    assert field in caught.value.message
-    assert said in caught.value.message
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "not JSON"),
-        (b"\xff\xfe{}", "not JSON"),
-        (b"[" * 100_000, "not JSON"),
-        (b'{"fetch": {}, "fetch": {"model": true}}', "stands twice"),
-        (b'{"fetch": {"model": false, "model": true}}', "stands twice"),
-        (b" " * (MAX_BYTES + 1), "larger than"),
-    ],
-)
-def test_a_grants_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
-    path = tmp_path / "grants.json"
-    path.write_bytes(content)
-    with pytest.raises(UsageError, match=said):
-        GrantsFile(path)
-
-
-async def test_a_server_does_not_start_with_a_grants_file_that_is_missing_or_does_not_fit(
-    home: Path, tmp_path: Path
-) -> None:
-    for path in (tmp_path / "nowhere.json", tmp_path, write_json(tmp_path / "grants.json", {"*": {}})):
-        with pytest.raises(UsageError, match="grants file"):
-            async with open_library(Settings(home=home, grants_file=path), starters=no_starters):
-                raise AssertionError("it opened")
+def test_what_nobody_can_grant_is_refused_with_its_field(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        read_grants(fields)
+    assert caught.value.message.startswith(next(iter(fields)))
 
 
 # --- the secrets file
@@ -255,45 +211,6 @@ def test_a_granted_host_covers_what_it_stands_for_and_no_more(
     assert covers(granted, asked) is covered
 
 
-@pytest.mark.parametrize(
-    "lacking",
-    [
-        {"network": ()},
-        {"network": ("www.example.org",)},
-        {"workspace": "none"},
-        {"model": False},
-        {"tools": ("other_tool",)},
-        {"secrets": ()},
-    ],
-)
-def test_whoever_lacks_one_right_lacks_the_grant(lacking: dict[str, Any]) -> None:
-    filed = WIDE.model_copy(update=lacking)
-    assert in_force(WIDE, approved=False, filed=filed) is None
-    assert len(missing(WIDE, approved=False, filed=filed)) == 1
-    assert in_force(WIDE, approved=True, filed=filed) == WIDE
-
-
-def test_nobody_gets_more_than_is_asked_for() -> None:
-    generous = Grants(network=("*.example.org",), workspace="write", model=True, secrets=("a", "b"))
-    asked = Grants(network=("api.example.org",), workspace="read", secrets=("a",))
-    assert in_force(asked, approved=False, filed=generous) == asked
-    assert in_force(Grants(), approved=False, filed=generous) == Grants()
-
-
-def test_open_hosts_are_those_that_the_file_names_and_approval_alone_names_none() -> None:
-    asked = Grants(network=("*", "a.example.org"), model=True)
-    named = Grants(network=("b.example.org", "a.example.org"), model=True)
-    assert in_force(asked, approved=True, filed=None) is None
-    assert "hosts that you name" in missing(asked, approved=True, filed=None)[0]
-    granted = in_force(asked, approved=False, filed=named)
-    assert granted is not None
-    assert set(granted.network) == {"a.example.org", "b.example.org"}
-    assert in_force(asked, approved=False, filed=Grants(network=("b.example.org",), model=True)) is None
-    approved = in_force(asked, approved=True, filed=Grants(network=("c.example.org",)))
-    assert approved is not None
-    assert approved.network == ("a.example.org", "c.example.org")
-
-
 def test_grants_in_words_leave_nothing_out() -> None:
     assert in_words(WIDE) == (
         "network api.example.org", "workspace read", "model", "tool slugify", "secret token",
@@ -317,7 +234,6 @@ async def test_an_unapproved_tool_is_neither_listed_nor_callable_and_the_message
         for word in ("network api.example.org", "workspace read", "model", "tool slugify", "secret token"):
             assert word in caught.value.message
         assert "alita approve fetch_rates" in caught.value.hint
-        assert "ALITA_GRANTS_FILE" in caught.value.hint
         assert caught.value.hint == how_to_grant(manifest)
         await library.approve("fetch_rates")
         assert listed(library) == {"plain_tool", "fetch_rates"}
@@ -325,165 +241,35 @@ async def test_an_unapproved_tool_is_neither_listed_nor_callable_and_the_message
         assert library.effective_grants.of(manifest) == WIDE
 
 
-async def test_the_line_that_the_message_proposes_is_a_grants_file_that_grants_it(
-    settings: Settings, tmp_path: Path
+async def test_open_hosts_are_those_that_a_person_names_and_a_whole_approval_names_none(
+    settings: Settings,
 ) -> None:
-    for asked in (WIDE, Grants(network=("*", "a.example.org"), workspace="write")):
-        async with open_library(
-            settings.model_copy(update={"home": tmp_path / asked.workspace}), starters=no_starters
-        ) as library:
-            manifest = await library.publish(simple("fetch_rates", grants=asked), expected_version=0)
-        line = json.loads(how_to_grant(manifest).partition("as in ")[2].rstrip("."))
-        filed = GrantsFile(write_json(tmp_path / "grants.json", line))
-        assert filed.grants_for(manifest) is None
-        filed.bind_with(lambda _name, _line, digest=manifest.digest: digest)  # type: ignore[misc]
-        granted = filed.grants_for(manifest)
-        assert granted is not None
-        assert in_force(asked, approved=False, filed=granted) is not None
+    async with open_library(settings, starters=no_starters) as library:
+        asked = Grants(network=("*", "a.example.org"), model=True)
+        manifest = await library.publish(simple("fetch_any", grants=asked), expected_version=0)
+        await library.approve("fetch_any")
+        assert library.effective_grants.of(manifest) is None
+        with pytest.raises(ToolUnavailable, match="hosts that you name") as caught:
+            library.callable_entry("fetch_any")
+        assert "--network HOST" in caught.value.hint
+        part = read_grants({"network": ["B.example.org"]})
+        assert (await library.approve("fetch_any", part=part)).callable_now
+        assert library.effective_grants.of(manifest) == Grants(network=("b.example.org",))
+        assert listed(library) == {"fetch_any"}
 
 
-async def test_changes_of_the_file_are_noticed_without_a_restart_and_announced(
-    home: Path, tmp_path: Path
-) -> None:
-    path = write_json(tmp_path / "grants.json", {})
-    async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
-        manifest = await library.publish(simple("fetch_rates", grants=WIDE), expected_version=0)
-        changed = anyio.Event()
-        library.on_change(changed.set)
-        write_json(path, {"fetch_rates": WIDE.model_dump(mode="json")})
-        with anyio.fail_after(WAIT_S):
-            await changed.wait()
-        assert listed(library) == {"fetch_rates"}
-        assert library.callable_entry("fetch_rates").callable_now
-        write_json(path, {"fetch_rates": {"model": True}})
-        assert library.effective_grants.of(manifest) is None  # at once: a call does not wait for the watcher
-        with pytest.raises(ToolUnavailable):
-            library.callable_entry("fetch_rates")
-
-
-async def test_a_file_that_is_spoiled_later_grants_nothing_and_the_message_says_so(
-    home: Path, tmp_path: Path
-) -> None:
-    line = {**WIDE.model_dump(mode="json"), "any_version": True}
-    path = write_json(tmp_path / "grants.json", {"fetch_rates": line})
-    async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
-        await library.publish(simple("fetch_rates", grants=WIDE), expected_version=0)
-        await library.publish(simple("ask_model", grants=Grants(model=True)), expected_version=0)
-        await library.approve("ask_model")
-        assert library.callable_entry("fetch_rates").callable_now
-        path.write_text('{"fetch_rates": {"network": ["*"]}}', encoding="utf-8")
-        with pytest.raises(ToolUnavailable, match="every host"):
-            library.callable_entry("fetch_rates")
-        assert library.callable_entry("ask_model").callable_now
-        path.unlink()
-        with pytest.raises(ToolUnavailable, match="cannot be used"):
-            library.callable_entry("fetch_rates")
-
-
-async def test_a_new_version_that_asks_for_more_is_not_covered_and_one_that_asks_for_less_is(
-    home: Path, tmp_path: Path
-) -> None:
-    line = {"network": ["*.example.org"], "any_version": True}
-    path = write_json(tmp_path / "grants.json", {"fetch_rates": line})
+async def test_a_new_version_is_not_covered_by_the_approval_of_another(settings: Settings) -> None:
     narrow, wider = Grants(network=("api.example.org",)), Grants(network=("api.example.org",), model=True)
-    async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
+    async with open_library(settings, starters=no_starters) as library:
         first = await library.publish(simple("fetch_rates", grants=narrow), expected_version=0)
-        assert library.entry("fetch_rates").callable_now
-        second = await library.publish(simple("fetch_rates", grants=wider), expected_version=1)
-        assert library.entry("fetch_rates").manifest == first
-        await library.rollback("fetch_rates", 2)
-        with pytest.raises(ToolUnavailable, match="model"):
-            library.callable_entry("fetch_rates")
-        assert library.effective_grants.of(first) == narrow
-        assert library.effective_grants.of(second) is None
-        assert (await library.rollback("fetch_rates")).callable_now
-
-
-async def test_a_digest_binds_a_grant_to_one_version(home: Path, tmp_path: Path) -> None:
-    path = write_json(tmp_path / "grants.json", {})
-    asked = Grants(model=True)
-    async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
-        first = await library.publish(simple("ask_model", grants=asked), expected_version=0)
-        write_json(path, {"ask_model": {"model": True, "digest": first.digest}})
-        assert library.effective_grants.of(first) == asked
-        second = await library.publish(simple("ask_model", answer="other", grants=asked), expected_version=1)
-        assert second.digest != first.digest
-        assert library.effective_grants.of(second) is None
-        assert library.entry("ask_model").manifest == first
-        assert not (await library.rollback("ask_model", 2)).callable_now
-
-
-async def test_a_line_without_a_digest_is_for_the_version_that_was_current_when_it_was_first_read(
-    home: Path, tmp_path: Path
-) -> None:
-    asked, path = Grants(model=True), write_json(tmp_path / "grants.json", {})
-    settings = Settings(home=home, grants_file=path)
-    async with open_library(settings, starters=no_starters) as library:
-        first = await library.publish(simple("ask_model", grants=asked), expected_version=0)
-        write_json(path, {"ask_model": {"model": True}})
-        assert library.effective_grants.of(first) == asked
-        second = await library.publish(simple("ask_model", answer="other", grants=asked), expected_version=1)
-        assert library.effective_grants.of(second) is None
-        assert library.entry("ask_model").manifest == first
-        await library.rollback("ask_model", 2)
-    async with open_library(settings, starters=no_starters) as library:
-        assert library.effective_grants.of(second) is None
-        assert library.effective_grants.of(first) == asked
-        write_json(path, {"ask_model": {"model": True, "workspace": "read"}})
-        assert library.effective_grants.of(second) == asked
-        assert [row.detail["digest"] for row in library.journal(9, "grants line bound")] == [
-            second.digest,
-            first.digest,
-        ]
-
-
-async def test_a_line_for_a_name_that_does_not_exist_yet_grants_nothing_to_what_comes(
-    home: Path, tmp_path: Path
-) -> None:
-    asked, path = Grants(model=True), write_json(tmp_path / "grants.json", {"ask_model": {"model": True}})
-    settings = Settings(home=home, grants_file=path)
-    async with open_library(settings, starters=no_starters) as library:
-        first = await library.publish(simple("ask_model", grants=asked), expected_version=0)
-        assert library.effective_grants.of(first) is None
-    async with open_library(settings, starters=no_starters) as library:
-        assert library.effective_grants.of(first) is None
-        write_json(path, {"ask_model": {"model": True, "any_version": True}})
-        assert library.effective_grants.of(first) == asked
-
-
-async def test_every_line_that_grants_is_journalled_once_as_the_files(home: Path, tmp_path: Path) -> None:
-    digest = f"sha256:{64 * 'a'}"
-    lines = {
-        "ask_model": {"model": True, "any_version": True},
-        "ask_other": {"model": True, "digest": digest},
-    }
-    settings = Settings(home=home, grants_file=write_json(tmp_path / "grants.json", lines))
-    for _ in range(2):
-        async with open_library(settings, starters=no_starters) as library:
-            rows = library.journal(9, "grants line bound")
-    assert sorted((row.name, row.detail["from"], row.detail["digest"]) for row in rows) == [
-        ("ask_model", "grants_file", "every version"),
-        ("ask_other", "grants_file", digest),
-    ]
-
-
-def test_lines_that_could_not_be_bound_grant_nothing_until_they_are(tmp_path: Path) -> None:
-    path, busy = write_json(tmp_path / "grants.json", {}), [True]
-    manifest = manifest_of(simple("ask_model", grants=Grants(model=True)), 1)
-
-    def bind(_name: str, _line: str) -> str:
-        if busy:
-            raise LibraryError("The catalogue is locked.", hint="Try again.")
-        return manifest.digest
-
-    filed = GrantsFile(path)
-    filed.bind_with(bind)
-    write_json(path, {"ask_model": {"model": True}})
-    filed.refresh()
-    assert (filed.grants_for(manifest), filed.problem) == (None, "The catalogue is locked.")
-    busy.clear()
-    filed.refresh()
-    assert (filed.grants_for(manifest), filed.problem) == (Grants(model=True), "")
+        await library.approve("fetch_rates")
+        for number, grants in enumerate((wider, narrow), 1):
+            made = simple("fetch_rates", answer=f"v{number}", grants=grants)
+            later = await library.publish(made, expected_version=number)
+            assert library.effective_grants.of(later) is None
+            assert library.entry("fetch_rates").manifest == first
+        assert not (await library.rollback("fetch_rates", 3)).callable_now
+        assert (await library.rollback("fetch_rates", 1)).callable_now
 
 
 async def test_approval_of_the_current_version_does_not_let_another_one_run(settings: Settings) -> None:
@@ -635,7 +421,7 @@ async def test_a_called_tool_goes_through_the_flow_of_calls_with_the_chain_that_
                 await asked(opened, stored, "call_tool", name="slugify", arguments={})
 
 
-@pytest.mark.parametrize("inside", ["home", "grants_file", "secrets_file"])
+@pytest.mark.parametrize("inside", ["home", "secrets_file"])
 async def test_a_workspace_through_which_a_tool_could_grant_itself_rights_is_refused(
     tmp_path: Path, inside: str
 ) -> None:
@@ -643,7 +429,6 @@ async def test_a_workspace_through_which_a_tool_could_grant_itself_rights_is_ref
     (folder / "home").mkdir(parents=True)
     places = {
         "home": folder / "home",
-        "grants_file": write_json(folder / "grants.json", {}),
         "secrets_file": write_json(folder / "secrets.json", {}),
     }
     places["secrets_file"].chmod(0o600)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 
-import anyio
 import pytest
 
 from alita_mcp.agent.answers.grounding import is_observed, numbers_in
@@ -15,10 +13,7 @@ from alita_mcp.agent.memory.privacy import Privacy
 from alita_mcp.agent.runs.store import clean_text
 from alita_mcp.library.private_text import looks_private, without_secrets
 from alita_mcp.library.words.text import split_words
-from alita_mcp.models.interface import Message, ToolSpec
 from alita_mcp.models.redaction import without_keys
-from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.models.structured.json_objects import json_objects
 from alita_mcp.research.reading.decoding import charset_of
 from alita_mcp.research.reading.fencing import escape_fence
@@ -50,13 +45,6 @@ def processor_time(read: Callable[[str], object], text: str) -> float:
     return min(times)
 
 
-def call_tools(text: str) -> None:
-    """Takes a text for a model's answer, which may be a call that was written out."""
-    model = ToolCallingModel(ScriptedModel([text]))
-    tool = ToolSpec(name="add", description="Adds.", parameters={"type": "object", "properties": {}})
-    anyio.run(partial(model.complete, [Message(role="user", content="Add.")], tools=(tool,)))
-
-
 @pytest.mark.slow
 @each_case(
     "read, make",
@@ -79,8 +67,6 @@ def call_tools(text: str) -> None:
         (lambda text: fence("request", text, LARGE), fill(" ", "<")),
         (urls_in, fill("http://")),
         (lambda text: list(json_objects(text)), fill("{")),
-        (call_tools, fill(" ", "{}", "!")),
-        (call_tools, fill(" ", "", "!")),
         (strip_fence, fill("~")),
         (strip_fence, fill("```a\n", "", "x")),
         (strip_fence, fill("\n", "```\ndef f():\n    return 1\n```\n", "x")),
@@ -88,7 +74,6 @@ def call_tools(text: str) -> None:
         (read_docstring, fill("(", "Sum.\n\nArgs:\n    a", ": x")),
         (read_docstring, fill("a,\n  b\n", "Sum.\n\nParameters\n---\n")),
         (read_docstring, fill(":param a\n  b\n", "Sum.\n\n")),
-        (lambda text: failure_of(text.split("|"), ["a"]), fill(f"{'The structure of `a` (' * 22}|")),
         (lambda text: failure_of(text.split("|"), ["a"]), fill(f"{'a==' * 160}|", "Because a|")),
         (spell_hidden, fill("\u200d")),
     ],

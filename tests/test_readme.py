@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from alita_mcp.cli.setup.clients import CLIENTS, KEY
-from alita_mcp.settings import RETIRED, Settings
+from alita_mcp.settings import Settings
 from docs.pictures.tool_born import PICTURE
 from tests.docs.documents import (
     DOCUMENTS,
@@ -77,4 +77,3 @@ def test_the_settings_are_listed() -> None:
         f"ALITA_{name.upper()}" for name in Settings.model_fields if name != "limits"
     )
     assert len(rows) <= 30
-    assert not RETIRED.keys() & {*rows}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -154,20 +153,16 @@ async def test_a_new_library_has_them_all_and_those_that_compute_are_callable_an
         assert {entry.name for entry in listed} == COMPUTING
 
 
-async def test_those_that_ask_are_callable_once_they_are_granted(home: Path, tmp_path: Path) -> None:
-    grants = {name: asked.model_dump(mode="json") for name, asked in ASKING.items()}
-    grants["http_request"]["network"] = ["api.example.org"]
-    path = tmp_path / "grants.json"
-    path.write_text(json.dumps(grants), encoding="utf-8")
-    async with open_library(Settings(home=home, grants_file=path)) as library:
-        listed = Promotion(100).choose(library.tools.entries())
-        assert {entry.name for entry in listed} == COMPUTING | ASKING.keys()
-        http_request = library.entry("http_request").manifest
-        assert library.effective_grants.of(http_request) == Grants(network=("api.example.org",))
+async def test_those_that_ask_are_callable_once_they_are_granted(home: Path) -> None:
     async with open_library(Settings(home=home)) as library:
         for name in ASKING:
             entry = await library.approve(name)
             assert entry.callable_now is (name != "http_request"), name
+        await library.approve("http_request", part=Grants(network=("api.example.org",)))
+        listed = Promotion(100).choose(library.tools.entries())
+        assert {entry.name for entry in listed} == COMPUTING | ASKING.keys()
+        http_request = library.entry("http_request").manifest
+        assert library.effective_grants.of(http_request) == Grants(network=("api.example.org",))
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=named)

@@ -1,6 +1,6 @@
 """Programs forked from a process that has imported what they import, so that they start in no time.
 
-With the place of a socket alone, or in a variable, it stands in a program's place: it hands its streams and its folder
+With the place of a socket alone it stands in a program's place: it hands its streams and its folder
 to the fork, and ends with it. With a module and a program besides it is the process that forks, until its input ends.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-
-DOOR = "WARM_INPUTS_DOOR"
 
 
 def stand_in(place: str) -> None:
@@ -68,4 +66,4 @@ def run(code: object, line: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    keep_forking(*sys.argv[1:]) if sys.argv[2:] else stand_in(*sys.argv[1:] or [os.environ[DOOR]])
+    keep_forking(*sys.argv[1:]) if sys.argv[2:] else stand_in(*sys.argv[1:])

@@ -12,12 +12,11 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.code_runner import CodeRunner
-from alita_mcp.app.learning import Learning, open_learning
-from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
+from alita_mcp.app.preparation import Preparation
+from alita_mcp.app.sandbox_lifespan import sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
 from alita_mcp.app.task_runner import TaskRunner
 from alita_mcp.errors import AlitaError, ExtraMissing
-from alita_mcp.library.background import background
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
@@ -29,16 +28,15 @@ from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
-from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import WebAgent
+from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.readers import open_readers
-from alita_mcp.research.web_agent import open_web_agent
+from alita_mcp.research.web_agent import WebAgent, open_web_agent
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.runs.sessions.registry import open_sessions
-from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
+from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.settings import Settings, find_retired_settings
+from alita_mcp.settings import Settings, find_unknown_settings
 from alita_mcp.toolsmith.context import Advice
 from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.toolsmith.publishing import Admit
@@ -64,7 +62,7 @@ class App:
         *,
         tasks: TaskRunner,
         web: WebAgent,
-        learning: Learning,
+        preparation: Preparation,
     ) -> None:
         self.settings = settings
         self.library = library
@@ -81,8 +79,9 @@ class App:
         """The flow of `solve_task`."""
         self.web = web
         """Search and reading of the web."""
+        self.preparation = preparation
+        """What is done before a first call would wait for it."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
-        self._learning = learning
         self._promotion = Promotion(settings.promoted)
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
@@ -109,27 +108,12 @@ class App:
         origin = self.library.tools.origin(entry.name, entry.manifest.version)
         return origin.reviewed and not origin.made_by
 
-    @asynccontextmanager
-    async def report_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:
-        """Reports how far the sandbox is prepared while the block, which may wait for it, runs."""
-        if not isinstance(self.sandbox, LazySandbox) or self.sandbox.kind != UNCHOSEN:
-            yield
-            return
-        async with background() as tasks:
-            tasks.start_soon(self.sandbox.follow_preparation, on_stage)
-            yield
-            tasks.cancel_scope.cancel()
-
     async def search_tools(
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
     ) -> SearchAnswer:
-        """Finds tools that serve a need, best first, with a calibrated word on whether any does.
-
-        The next call of the same client (`identity`) may teach the called tool these words.
-        """
-        found = await self.library.search(query, limit, identity.owner)
+        """Finds tools that serve a need, best first, with a calibrated word on whether any does."""
+        found = await self.library.search(query, limit)
         self.library.calls.record_search(query, found, identity)
-        self._learning.remember_search(identity, query, found)
         return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
@@ -184,13 +168,10 @@ class App:
         version: int | None = None,
         *,
         identity: ClientIdentity = UNIDENTIFIED,
+        on_stage: ReportStage = ignore_stage,
     ) -> ToolRunResult:
-        """Calls a tool in the sandbox; see `Calls.run_tool`, and `search_tools` for the `identity`."""
-        searches = self._learning.take_searches(identity)
-        run = await self.calls.run_tool(name, arguments, version, identity=identity)
-        if searches and run.result.ok:
-            self._learning.learn_from_call(name, searches, identity.owner)
-        return run
+        """Calls a tool in the sandbox; see `Calls.run_tool`."""
+        return await self.calls.run_tool(name, arguments, version, identity=identity, on_stage=on_stage)
 
     async def inspect_tool(
         self, name: str, version: int | None = None, *, source: bool = False
@@ -239,11 +220,11 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all.
 
-    With `serves` the one-time preparation of the sandbox begins at once.
+    With `serves` and the setting `prepare`, what a first call would wait for is done in the background.
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
-        for warning in find_retired_settings():
+        for warning in find_unknown_settings():
             log.warning("%s", warning)
         if isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)
@@ -270,7 +251,6 @@ async def open_app(
         tools_model = model or (roles.default_model() if writers else None)
         brokers = BrokerFactory(settings, library, tools_model, call_tool)
         calls = Calls(library, sandbox, brokers.broker_for, brokers.lacks)
-        learning = await stack.enter_async_context(open_learning(library))
 
         # 3. Code runs with these tools, and tasks with all of it.
         sessions = await stack.enter_async_context(open_sessions(settings))
@@ -280,6 +260,9 @@ async def open_app(
         flows = Flows(library, calls, code, brokers, toolsmith, web, readers)
         tasks = TaskRunner(settings, flows, jobs, writers)
 
-        if serves and isinstance(sandbox, LazySandbox):
-            background_tasks.start_soon(prepare_early, settings, sandbox)
-        yield App(settings, library, calls, jobs, toolsmith, code, tasks=tasks, web=web, learning=learning)
+        preparation = Preparation(library, sandbox, calls.verifier)
+        if serves and settings.prepare:
+            background_tasks.start_soon(preparation.run_in_background)
+        yield App(
+            settings, library, calls, jobs, toolsmith, code, tasks=tasks, web=web, preparation=preparation
+        )

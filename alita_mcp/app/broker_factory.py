@@ -146,7 +146,6 @@ def find_workspace(settings: Settings) -> Path | None:
         raise UsageError(f"{shown} is not a folder.", hint="Create it first.")
     private = {
         "ALITA_HOME": settings.home,
-        "ALITA_GRANTS_FILE": settings.grants_file,
         "ALITA_SECRETS_FILE": settings.secrets_file,
     }
     for name, place in private.items():

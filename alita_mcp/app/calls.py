@@ -18,6 +18,7 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.naming import not_current_error
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
+from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.choose import kind_of_calls
@@ -103,10 +104,12 @@ class Calls:
         chain: tuple[str, ...] = (),
         *,
         identity: ClientIdentity = UNIDENTIFIED,
+        on_stage: ReportStage = ignore_stage,
     ) -> ToolRunResult:
         """Calls a tool in the sandbox.
 
-        `chain` names the tools that led to this call, the outermost first; `identity` goes into the journal.
+        `chain` names the tools that led to this call, the outermost first; `identity` goes into the journal;
+        `on_stage` hears what the call waits for.
 
         Raises:
             ToolNotFound: no tool or version of that name; carries the nearest names.
@@ -122,9 +125,10 @@ class Calls:
             if entry.manifest.packages or not entry.manifest.grants.is_pure:
                 self.verifier.check(entry.manifest)
             if version is not None or not entry.sandboxes:
-                await self.verifier.verify_unproven(name, version, len(chain))
-        entry = self._library.callable_entry(name)
-        stored = await self._library.read(name, version)
+                await self.verifier.verify_unproven(name, version, len(chain), on_stage)
+                entry = self._library.entry(name)
+        self._library.check_callable(entry)
+        stored = await self._library.read(name, version, entry)
         manifest = stored.manifest
         if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
             raise not_current_error(name, manifest.version, entry.manifest.version)
@@ -136,7 +140,7 @@ class Calls:
         # 3. Run. Whatever ends the call is journalled.
         call = _Call(stored, arguments, chain, identity, kind_of_calls(self.sandbox))
         try:
-            result = await self._run_in_sandbox(call)
+            result = await self._run_in_sandbox(call, on_stage)
         except SandboxError as failure:
             self.verifier.forget_environment(stored)
             said = {"error": type(failure).__name__, "message": failure.message[:500]}
@@ -154,13 +158,13 @@ class Calls:
         )
         return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox)
 
-    async def _run_in_sandbox(self, call: _Call) -> RunResult:
+    async def _run_in_sandbox(self, call: _Call, on_stage: ReportStage) -> RunResult:
         stored, manifest, chain = call.stored, call.stored.manifest, call.chain
-        sandbox, environment = await self.verifier.verify_here(stored, len(chain))
+        sandbox, environment = await self.verifier.verify_here(stored, len(chain), on_stage)
         call.sandbox = sandbox.kind
         if not manifest.grants.is_pure:
             if manifest.grants.tools:
-                await self.prepare_tools(manifest.grants.tools, (*chain, manifest.name))
+                await self.prepare_tools(manifest.grants.tools, (*chain, manifest.name), on_stage)
             call.broker = self._broker_for(stored, chain, call.identity)
         job = Job(
             code=stored.code,
@@ -191,7 +195,9 @@ class Calls:
         stored = await self._library.read(run.manifest.name, run.manifest.version)
         return await draw_svg(decode_image(run.result.value), await self.verifier.verify_here(stored))
 
-    async def prepare_tools(self, names: Sequence[str], chain: tuple[str, ...]) -> None:
+    async def prepare_tools(
+        self, names: Sequence[str], chain: tuple[str, ...], on_stage: ReportStage = ignore_stage
+    ) -> None:
         """Verifies the tools that the last of a chain may call, and builds their packages, before its time is counted.
 
         One that cannot be called is passed over: a call of it gives the reason.
@@ -200,8 +206,8 @@ class Calls:
             if name in chain or len(chain) >= MAX_CHAIN:
                 continue
             with suppress(ToolNotFound, ToolUnavailable):
-                await self.verifier.verify_unproven(name, None, len(chain) - 1)
+                await self.verifier.verify_unproven(name, None, len(chain) - 1, on_stage)
                 self._library.callable_entry(name)
                 stored = await self._library.read(name)
-                await self.verifier.verify_here(stored, len(chain) - 1)
-                await self.prepare_tools(stored.manifest.grants.tools, (*chain, name))
+                await self.verifier.verify_here(stored, len(chain) - 1, on_stage)
+                await self.prepare_tools(stored.manifest.grants.tools, (*chain, name), on_stage)

@@ -39,7 +39,7 @@ from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
-from alita_mcp.toolsmith.package_check import find_module, find_slip, is_pinned
+from alita_mcp.toolsmith.package_check import find_module, find_slip
 from alita_mcp.values import Grants, Manifest, Value
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.static.imports import package_checks
@@ -107,9 +107,7 @@ class CodeRunner:
             SandboxError: the sandbox failed, not the code.
         """
         request.check()
-        slip = find_module(request.packages) or find_slip(
-            [text for text in request.packages if not is_pinned(text)]
-        )
+        slip = find_module(request.packages) or find_slip(request.packages, pinned_are_meant=True)
         for unfit in (*package_checks(request.packages), *([slip] if slip else [])):
             raise PackagesRejected(f"{unfit.message}.", hint=unfit.fix)
         if files is None or request.grants != FILES:
@@ -123,7 +121,7 @@ class CodeRunner:
             broker = self._rights.broker_for(request, identity, files)
             comparison = None
             tools = ToolsInCode(self._library, self._calls, identity, shown)
-            async with tools.open_broker(request, broker) as outer:
+            async with tools.open_broker(request, broker, on_stage) as outer:
                 find_place = partial(self._find_place, request.packages, on_stage)
                 if request.session:
                     run = await self._sessions.run_step(request, identity.key, find_place, outer)
@@ -214,8 +212,8 @@ class ToolsInCode:
         return self._shown(self._library.entry(name).manifest)
 
     async def search_tools(self, query: str, limit: int) -> Sequence[SearchHit]:
-        """Tools for a need, journalled as a search of the client; nothing is learned from what follows it."""
-        found = await self._library.search(query, limit, self._identity.owner)
+        """Tools for a need, journalled as a search of the client."""
+        found = await self._library.search(query, limit)
         self._library.calls.record_search(query, found, self._identity)
         shown = [(hit, self._shown(hit.entry.manifest)) for hit in found.results]
         return [
@@ -246,13 +244,13 @@ class ToolsInCode:
 
     @asynccontextmanager
     async def open_broker(
-        self, request: CodeRequest, inner: RedactingBroker | None
+        self, request: CodeRequest, inner: RedactingBroker | None, on_stage: ReportStage
     ) -> AsyncIterator[RedactingBroker | None]:
         """Opens the broker of a run: the inner one, and these tools in front of it where the code may use them."""
         if MODULE not in request.code and not request.session:
             yield inner
             return
-        await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN)
+        await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN, on_stage)
         async with open_tool_broker(self, inner) as outer:
             yield outer
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from alita_mcp.errors import UsageError
 from alita_mcp.library.disk import without_waiting
 from alita_mcp.library.grants.exposure import exposure
-from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.sandbox.broker.redaction import check_secret
+from alita_mcp.values import SECRET_NAME
 
 MAX_BYTES = 1 << 20
 
@@ -86,7 +86,7 @@ def read_secrets_file(path: Path) -> dict[str, str]:
             lines = ", ".join(str(text.count("\n", 0, each.start()) + 1) for each in islice(written, 10))
             raise refusal(f"it names {name[:80]!r} {count} times (lines {lines})", "Keep one of them.")
     for name, value in pairs:
-        if not SECRET_NAME.fullmatch(name):
+        if not re.fullmatch(SECRET_NAME, name):
             raise refusal(f"invalid name {name[:80]!r}")
         if not isinstance(value, str) or not value:
             raise refusal(f"the value of {name!r} is not text, or empty")

@@ -24,9 +24,9 @@ from alita_mcp.library.search.signature import signature_of
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.owners import ClientIdentity, Maker
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
-from alita_mcp.research.values import Document, Researched
+from alita_mcp.research.values import Document, MayFollow, Researched
+from alita_mcp.research.web_agent import WebAgent
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.toolsmith.requests.request import read_request, strip_fence
@@ -85,7 +85,7 @@ class RunAbilities:
 
     async def search_tools(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""
-        found = await self._flows.library.search(query, limit, self._identity.owner)
+        found = await self._flows.library.search(query, limit)
         self._flows.library.calls.record_search(query, found, self._identity)
         tools = tuple(tool for hit in found.results if (tool := self._describe_tool(hit.entry, hit.score)))
         return FoundTools(fit=found.fit if tools else "none", tools=tools)

@@ -28,7 +28,6 @@ from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.roles import RoleModels
-from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.fencing import escape_fence
@@ -129,7 +128,7 @@ class TaskRunner:
             await self._runs.begin_run(run, request, identity.owner)
             # Its models, and those that make tools for it, are on the account of the run.
             limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
-            meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
+            meter = Meter(limits, work="task")
             role_models = self._models.within(meter)
 
             flows = replace(self._flows, models=role_models)
@@ -142,7 +141,7 @@ class TaskRunner:
                             flows, workspace, identity._replace(key=""), ignore_stage, shown
                         ),
                         models=models,
-                        implementer=ToolCallingModel(models.role("implementer")),
+                        implementer=models.role("implementer"),
                         meter=meter,
                         runs=self._runs,
                         on_event=on_event,

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import anyio
 
 from alita_mcp.errors import FileRefused, LibraryError, NameTaken, ToolUnavailable
+from alita_mcp.library.background import background
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claims_less, is_unproven
 from alita_mcp.library.versions.naming import find_version
-from alita_mcp.progress import ignore_stage
+from alita_mcp.progress import ReportStage, SharedStage, ignore_stage
 from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, kind_of_calls
-from alita_mcp.sandbox.interface import Environment, Sandbox
+from alita_mcp.sandbox.interface import Broker, Environment, Job, RunResult, Sandbox
 from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
+from alita_mcp.sandbox.workers.pooled import PooledSandbox
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
+from alita_mcp.verification.properties import INPUTS
 from alita_mcp.verification.verify import Verdict, verify
 
 Lacks = Callable[[Grants], list[str]]
 """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
+StepBack = Callable[[], Awaitable[None]]
+"""Lets the calls under way go first."""
 
 
 class VersionPlace(NamedTuple):
@@ -31,6 +37,51 @@ class VersionPlace(NamedTuple):
     """Its packages; None when it needs none."""
 
 
+@dataclass
+class _Proof:
+    """Gates of one version, run once for all that wait for it."""
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    stage: SharedStage = field(default_factory=SharedStage)
+    is_wanted: bool = False
+    """Whether a call waits for it, or did."""
+
+
+class _ProofSandbox(NestedSandbox):
+    """Sandbox of a proof: counts its cases, and runs them one at a time after all calls while no call waits for it."""
+
+    def __init__(
+        self, sandbox: Sandbox, depth: int, stored: StoredVersion, proof: _Proof, step_back: StepBack | None
+    ) -> None:
+        super().__init__(sandbox, depth)
+        self._code, self._name, self._examples = stored.code, stored.manifest.name, stored.examples
+        self._proof, self._step_back = proof, step_back
+        self._turn = anyio.Lock()
+        self._done = 0
+        self.codes: set[str] = set()
+        """What ran in it."""
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        """Runs one call in its turn; see the interface."""
+        self.codes.add(job.code)
+        if self._step_back is None or self._proof.is_wanted:
+            result = await super().run(job, broker)
+        else:
+            async with self._turn:
+                await self._step_back()
+                result = await super().run(job, broker)
+        self._done += job.code == self._code
+        await self.report_cases()
+        return result
+
+    async def report_cases(self) -> None:
+        """Tells all that wait how far the proof is."""
+        # each example, those with a result again, and what is drawn
+        cases = len(self._examples) + sum(each.raises is None for each in self._examples) + INPUTS
+        line = f"proving {self._name} for {self.kind}, {min(self._done, cases)} of {cases}"
+        await self._proof.stage.report(line)
+
+
 class VersionVerifier:
     """Ensures that a version can run here and has passed its gates in the current kind of sandbox, once for each."""
 
@@ -39,7 +90,7 @@ class VersionVerifier:
         self._sandbox = sandbox
         self._lacks = lacks or (lambda _grants: [])
         self._environments: dict[tuple[str, str], Environment] = {}
-        self._verifying: dict[str, anyio.Lock] = {}
+        self._proofs: dict[str, _Proof] = {}
         self._failures: dict[tuple[str, str], str] = {}
 
     def why_not(self, manifest: Manifest) -> str:
@@ -91,10 +142,18 @@ class VersionVerifier:
         """
         return await self._sandbox.choose() if isinstance(self._sandbox, LazySandbox) else self._sandbox
 
-    async def verify_here(self, stored: StoredVersion, depth: int = 0) -> VersionPlace:
+    async def verify_here(
+        self,
+        stored: StoredVersion,
+        depth: int = 0,
+        on_stage: ReportStage = ignore_stage,
+        *,
+        step_back: StepBack | None = None,
+    ) -> VersionPlace:
         """Where a version runs, once it has passed its gates in this kind of sandbox: else they run now.
 
-        `depth` calls led to the one that asks, and wait for it.
+        `depth` calls led to the one that asks, and wait for it. With `step_back` nobody asks: its cases wait for that,
+        until a call wants the version too.
 
         Raises:
             ToolUnavailable: the version fails its gates here.
@@ -106,9 +165,14 @@ class VersionVerifier:
             self.check(manifest)
         evidence = self._library.tools.evidence(manifest.name, manifest.version)
         if sandbox.kind not in evidence:
-            async with self._verifying.setdefault(manifest.digest, anyio.Lock()):
-                if sandbox.kind not in self._library.tools.evidence(manifest.name, manifest.version):
-                    await self._run_gates(stored, sandbox, depth)
+            proof = self._proofs.setdefault(manifest.digest, _Proof())
+            proof.is_wanted |= step_back is None
+            async with background() as tasks:
+                tasks.start_soon(proof.stage.follow, on_stage)
+                async with proof.lock:
+                    if sandbox.kind not in self._library.tools.evidence(manifest.name, manifest.version):
+                        await self._run_gates(stored, sandbox, depth, proof, step_back)
+                tasks.cancel_scope.cancel()
             evidence = self._library.tools.evidence(manifest.name, manifest.version)
         key = (manifest.digest, sandbox.kind)
         if key not in self._environments:
@@ -116,10 +180,12 @@ class VersionVerifier:
             lock = Lock.model_validate_json(own) if own else stored.lock
             if not lock.requirements:
                 return VersionPlace(sandbox, None)
-            self._environments[key] = await sandbox.prepare(lock, ignore_stage)
+            self._environments[key] = await sandbox.prepare(lock, on_stage)
         return VersionPlace(sandbox, self._environments[key])
 
-    async def verify_unproven(self, name: str, version: int | None, depth: int = 0) -> None:
+    async def verify_unproven(
+        self, name: str, version: int | None, depth: int = 0, on_stage: ReportStage = ignore_stage
+    ) -> None:
         """Runs the gates of an enabled tool's version that has passed none, before anything is made of its word.
 
         Raises:
@@ -130,17 +196,25 @@ class VersionVerifier:
         entry = self._library.entry(name)
         number = find_version(entry, version)
         if entry.state == "enabled" and not self._library.tools.evidence(name, number):
-            await self.verify_here(await self._library.read(name, number), depth)
+            await self.verify_here(await self._library.read(name, number), depth, on_stage)
 
     def forget_environment(self, stored: StoredVersion) -> None:
         """Prepares the packages again at the next call: somebody may have removed them."""
         for key in [key for key in self._environments if key[0] == stored.manifest.digest]:
             del self._environments[key]
 
-    async def _run_gates(self, stored: StoredVersion, sandbox: Sandbox, depth: int) -> None:
-        manifest = stored.manifest
-        nested = NestedSandbox(sandbox, depth) if depth else sandbox
-        verdict = await verify(stored.draft, nested, ignore_stage, self._library.read)
+    async def _run_gates(
+        self, stored: StoredVersion, sandbox: Sandbox, depth: int, proof: _Proof, step_back: StepBack | None
+    ) -> None:
+        manifest, unproven = stored.manifest, is_unproven(stored.report)
+        box = _ProofSandbox(sandbox, depth, stored, proof, step_back)
+        await box.report_cases()
+        try:
+            verdict = await verify(stored.draft, box, ignore_stage, self._library.read, mutates=unproven)
+        finally:
+            await proof.stage.report("")
+            if isinstance(sandbox, PooledSandbox) and not proof.is_wanted:
+                await sandbox.close_idle(box.codes)
         failure = verdict.report.failure
         problem = f"fails its gates in the {sandbox.kind} sandbox: {failure.message}" if failure else ""
         key = (manifest.digest, sandbox.kind)
@@ -149,7 +223,7 @@ class VersionVerifier:
             self._library.announce()
         if failure is not None:
             raise ToolUnavailable(f"{manifest.name!r} v{manifest.version} {problem}", hint=failure.fix)
-        if is_unproven(stored.report):
+        if unproven:
             await self._record_proof(stored, verdict)
         else:
             lock = verdict.lock or stored.lock

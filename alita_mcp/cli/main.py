@@ -34,7 +34,7 @@ from alita_mcp.cli.library.synthesize import synthesize
 from alita_mcp.cli.library.tool import ACTIONS
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.parameters import STDIN
-from alita_mcp.cli.server import serve
+from alita_mcp.cli.server import serve, stop
 from alita_mcp.cli.setup.doctor import doctor
 from alita_mcp.cli.setup.install import install
 from alita_mcp.cli.setup.prepare import prepare
@@ -63,7 +63,7 @@ GROUPS: dict[str, dict[str, Command]] = {
     },
     "Trust": {"review": review, "approve": approve, "revoke": revoke},
     "Tasks": {"solve": solve, "runs": show_runs, "memory": memory},
-    "Server": {"serve": serve},
+    "Server": {"serve": serve, "stop": stop},
 }  # fmt: skip
 """The commands in the order of `alita --help`."""
 
@@ -219,6 +219,9 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
     if inspect.iscoroutinefunction(parsed.command):
         import anyio
 
+        from alita_mcp.event_loop import collect_garbage_rarely
+
+        collect_garbage_rarely()  # litellm allocates a million objects: looking for garbage took a quarter of a start
         call = partial(anyio.run, call)
     claim_temporary_folder()
     try:

@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter, Token
 
 from alita_mcp.cli.application import open_library
+from alita_mcp.cli.output import Printer
 from alita_mcp.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
@@ -106,3 +107,17 @@ def serve(
             )
 
     leave(anyio.run(listen))
+
+
+def stop(*, output: Printer) -> None:
+    """End the servers of this library that clients share; the next request of a client starts one again.
+
+    Examples:
+        alita stop
+    """
+    from alita_mcp.server.transports.local.servers import describe_server, stop_servers
+    from alita_mcp.settings import absolute_home, read_settings
+
+    stopped = stop_servers(absolute_home(read_settings().home))
+    lines = [f"stopped {describe_server(server)[0]}" for server in stopped]
+    output.print_result({"stopped": stopped}, "\n".join(lines) or "No server runs for this library.")

@@ -7,6 +7,8 @@ from typing import Any
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer, columns
 from alita_mcp.cli.setup.prepare import find_embedded
+from alita_mcp.server.transports.local.servers import describe_server, find_servers
+from alita_mcp.settings import absolute_home
 
 RECENT = 50
 """Of the newest tools, this many are looked through for one that waits for approval; shipped ones do not count."""
@@ -40,6 +42,7 @@ async def status(*, output: Printer) -> None:
         embedded = await find_embedded()
         value |= {"tools": sum(states.values()), "states": states, "sandbox": settings.sandbox}
         value |= {"embedded_is_compiled": embedded["compiled"], "model": settings.model}
+        value["servers"] = find_servers(absolute_home(settings.home))
         counts = ", ".join(f"{count} {state}" for state, count in states.items() if state != "enabled")
         compiled = (
             "embedded Python is compiled" if embedded["compiled"] else "embedded Python is not compiled yet"
@@ -48,6 +51,7 @@ async def status(*, output: Printer) -> None:
             f"library  {settings.home}: {value['tools']} tools{f' ({counts})' if counts else ''}",
             f"sandbox  {settings.sandbox}; {compiled}",
             f"model    {settings.model or 'none; the connected agent writes the code'}",
+            *(line for server in value["servers"] for line in describe_server(server)),
         ]
         steps = [("alita search WORDS", "find a tool"), ("alita install CLIENT", "connect a client")]
         if own:

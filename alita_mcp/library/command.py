@@ -9,14 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from alita_mcp.settings import default_home
+from alita_mcp.settings import absolute_home, default_home
 
 _NAMED = "`alita "
 
 
 def alita_command(home: Path) -> str:
     """The command up to its subcommand: with its full path where shells may not find it, and a home of its own."""
-    home = home.expanduser().absolute()
+    home = absolute_home(home)
     words = [*_program(), *([] if home == default_home().absolute() else ["--home", str(home)])]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 

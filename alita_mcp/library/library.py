@@ -24,7 +24,6 @@ from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
 from alita_mcp.library.versions.store import Store
-from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 
@@ -56,8 +55,7 @@ class Library:
 
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
-        filed = (*self.effective_grants.names_in_file(), *self.tools.names_approved_in_part())
-        names = self.tools.candidates(at_most, newcomers(at_most), filed=filed, reviewed_only=reviewed_only)
+        names = self.tools.candidates(at_most, newcomers(at_most), reviewed_only=reviewed_only)
         return tuple(self.tools.some(names).values())
 
     def entry(self, name: str) -> CatalogueEntry:
@@ -81,22 +79,29 @@ class Library:
             ToolNotFound: no tool has that name.
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
-        entry = self.entry(name)
+        return self.check_callable(self.entry(name))
+
+    def check_callable(self, entry: CatalogueEntry) -> CatalogueEntry:
+        """The same entry, if its tool may be called; raises as `callable_entry`."""
         if entry.state != "enabled":
             raise naming.not_callable(entry)
         if self.effective_grants.of(entry.manifest) is None:
             raise self.effective_grants.not_granted(entry.manifest)
         return entry
 
-    async def read(self, name: str, version: int | None = None) -> StoredVersion:
+    async def read(
+        self, name: str, version: int | None = None, entry: CatalogueEntry | None = None
+    ) -> StoredVersion:
         """A version from disk (default: the current one), proved unchanged; disabled tools can be read too.
+
+        `entry` is the tool's, where the caller has just read it.
 
         Raises:
             ToolNotFound: there is no such tool or version.
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        number = naming.find_version(self.entry(name), version)
+        number = naming.find_version(entry or self.entry(name), version)
         kept, row = self._loaded.find_unchanged(name, number), self.tools.version_row(name, number)
         if kept is not None and row is not None and row.quarantined is None:
             return kept
@@ -181,21 +186,6 @@ class Library:
         await self._change(self._store.enable, name, entry.manifest.version)
         return self.entry(name)
 
-    async def learn_wording(self, name: str, text: str, *, from_use: bool = False, owner: str = USER) -> None:
-        """Records an owner's request in other words that a tool serves, told or seen in use.
-
-        This owner, and nobody else, finds it by them from now on.
-        """
-        event = "learned" if from_use else "worded"
-        detail: dict[str, Any] = {"text": text} | ({} if owner == USER else {"owner": owner})
-        await self._change(partial(self._store.catalogue.change, **detail), event, name)
-
-    async def forget(self, name: str, text: str | None = None) -> tuple[str, ...]:
-        """A person takes back what others taught a tool, all or this text; errors as `words_of_others`."""
-        texts = naming.words_of_others(self.entry(name), text)
-        await self._change(partial(self._store.catalogue.change, text=text), "forgot", name)
-        return texts
-
     async def rollback(self, name: str, version: int | None = None) -> CatalogueEntry:
         """Makes another version the current one; default: the one before the current.
 
@@ -234,9 +224,9 @@ class Library:
         self._write_calls()
         return self._store.catalogue.journal(limit, event)
 
-    async def search(self, query: str, limit: int, owner: str = "") -> SearchAnswer:
-        """The tools that serve a need, and how sure that is, also by the words that this owner taught them."""
-        found = (await self._finder.search(query, owner)).hits
+    async def search(self, query: str, limit: int) -> SearchAnswer:
+        """The tools that serve a need, and how sure that is."""
+        found = (await self._finder.search(query)).hits
         entries = self.tools.some(hit.name for hit in found)
         few = len(entries) < ALWAYS_SHOWN
         others = self.tools.some(self.tools.most_used(ALWAYS_SHOWN + len(entries)) if few else ())
@@ -245,9 +235,9 @@ class Library:
         scores = {hit.name: hit.probability for hit in found}
         return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
 
-    async def similar(self, text: str, limit: int = 5, *, owner: str = "") -> tuple[str, ...]:
-        """Names of the tools whose words, or those that an owner taught them, are nearest to a draft's."""
-        found = self.tools.some(hit.name for hit in (await self._finder.search(text, owner)).hits)
+    async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
+        """Names of the tools whose words are nearest to a draft's."""
+        found = self.tools.some(hit.name for hit in (await self._finder.search(text)).hits)
         return tuple(name for name, entry in found.items() if entry.state == "enabled")[:limit]
 
     async def reindex(self) -> int:
@@ -284,7 +274,7 @@ class Library:
 
     async def refresh(self) -> None:
         """Reads what other processes committed; the watcher does so by itself four times a second."""
-        changes = await self._in_thread(self._store.changes)
+        changes = await self._in_thread(self.tools.changes)
         before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
         if self._seen.standing != before.standing:
             self._finder.track()
@@ -292,12 +282,12 @@ class Library:
             self.announce()
 
     async def watch(self) -> None:
-        """Notices what other processes commit and what people grant, for as long as it runs."""
+        """Notices what other processes commit, for as long as it runs."""
         seen, complaint = None, ""
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
-                mark = await self._in_thread(self._store.mark)
+                mark = await self._in_thread(self.tools.data_version)
                 if used or mark != seen:
                     await self.refresh()
                 seen, complaint = mark, ""

@@ -27,9 +27,8 @@ async def open_library(
 
     Raises:
         LibraryError: the home or the catalogue cannot be used; nothing was deleted.
-        UsageError: the grants file does not fit; the message names file, tool and field.
     """
-    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step, settings.grants_file)
+    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step)
     with ExitStack() as files:
         files.callback(store.close)
         async with background() as tasks:

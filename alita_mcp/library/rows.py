@@ -1,4 +1,4 @@
-"""Values that the catalogue returns: entries, journal rows, wordings, claims, origins and approvals."""
+"""Values that the catalogue returns: entries, journal rows, claims, origins and approvals."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ class CatalogueEntry(Value):
     failures: int = 0
     last_used: str | None = None
     created_at: str
-    wordings: tuple[str, ...] = ()
-    """Requests of others that it serves too, of all owners; each finds it by its own."""
 
     @property
     def name(self) -> str:
@@ -52,15 +50,6 @@ class JournalRow(Value):
     name: str | None
     version: int | None
     detail: dict[str, Any]
-
-
-class Wording(Value):
-    """A request in other words than its author's that a tool is found by."""
-
-    text: str
-    learned: bool
-    """Seen in use; otherwise somebody who asked for a new tool was answered with this one."""
-    owner: str = USER
 
 
 class Claim(Value):

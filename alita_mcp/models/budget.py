@@ -10,7 +10,7 @@ from typing import Any, Literal
 import anyio
 
 from alita_mcp.errors import BudgetSpent
-from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolsRefused
+from alita_mcp.models.interface import Completion, LanguageModel, Message
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage, Value
 
@@ -42,7 +42,7 @@ def synthesis_budget(settings: Settings) -> Budget:
 
 
 class Meter:
-    """Counts what one piece of work uses, by role.
+    """Counts what one piece of work uses.
 
     Concurrent calls are all let in before the first of them has reported its tokens: tokens and money can be overdrawn
     by the calls under way, calls and seconds cannot.
@@ -55,7 +55,6 @@ class Meter:
         *,
         within: Meter | None = None,
         work: str = "synthesis",
-        usd_setting: str = "ALITA_BUDGET_USD",
     ) -> None:
         """Nothing is used yet.
 
@@ -64,21 +63,15 @@ class Meter:
             clock: Seconds.
             within: The meter of the work that this is a part of; it counts too, and its limits hold too.
             work: What the work is called in errors.
-            usd_setting: The variable that limits its cost.
         """
         self._budget = budget
         self._within = within
         self._work = work
-        self._usd_setting = usd_setting
         self._clock = clock
         self._started = clock()
-        self._by_role: dict[str, Usage] = {}
+        self.usage = Usage()
+        """So far."""
         self._known_usd = 0.0
-
-    @property
-    def usage(self) -> Usage:
-        """Total usage so far."""
-        return sum_usages(*self._by_role.values()).model_copy(update={"by_role": dict(self._by_role)})
 
     @property
     def seconds_left(self) -> float:
@@ -107,7 +100,7 @@ class Meter:
             "calls": (used.calls, budget.calls),
         }
 
-    def begin_call(self, role: str) -> None:
+    def begin_call(self) -> None:
         """Counts a call that is about to be made.
 
         Raises:
@@ -116,29 +109,22 @@ class Meter:
         if limit := self.limit_reached:
             raise self._budget_error(limit)
         if self._within is not None:
-            self._within.begin_call(role)
-        self._add(role, Usage(calls=1))
+            self._within.begin_call()
+        self.usage = sum_usages(self.usage, Usage(calls=1))
 
-    def undo_call(self, role: str) -> None:
-        """Takes back a call that was refused as it stood: the model was not asked."""
-        self._add(role, Usage(calls=-1))
-
-    def add_seconds(self, role: str, seconds: float) -> None:
+    def add_seconds(self, seconds: float) -> None:
         """Counts the time of a call, whatever its outcome."""
         if self._within is not None:
-            self._within.add_seconds(role, seconds)
-        self._add(role, Usage(seconds=seconds))
+            self._within.add_seconds(seconds)
+        self.usage = sum_usages(self.usage, Usage(seconds=seconds))
 
-    def add_answer(self, role: str, answer: Completion) -> None:
+    def add_answer(self, answer: Completion) -> None:
         """Counts the tokens and the cost of an answer."""
         if self._within is not None:
-            self._within.add_answer(role, answer)
+            self._within.add_answer(answer)
         self._known_usd += answer.cost_usd or 0.0
         used = answer.model_dump(include={"prompt_tokens", "completion_tokens", "cost_usd"})
-        self._add(role, Usage.model_validate(used))
-
-    def _add(self, role: str, more: Usage) -> None:
-        self._by_role[role] = sum_usages(self._by_role.get(role, Usage()), more)
+        self.usage = sum_usages(self.usage, Usage.model_validate(used))
 
     def time_error(self) -> BudgetSpent:
         """The error for work that has no seconds left."""
@@ -154,7 +140,7 @@ class Meter:
             "money": f"{most:g} USD ({used:.4f} used)",
             "seconds": f"{most:g} seconds",
         }[limit]
-        hint = f"Raise {self._usd_setting}; 0 lifts the limit." if limit == "money" else "Split the work."
+        hint = "Raise ALITA_BUDGET_USD; 0 lifts the limit." if limit == "money" else "Split the work."
         return BudgetSpent(f"The budget of this {self._work} is spent: {spent}.", hint=hint)
 
 
@@ -171,12 +157,11 @@ def sum_usages(*parts: Usage) -> Usage:
 
 
 class MeteredModel:
-    """Model of one role that asks another model on a meter's account, a bounded number of calls at a time."""
+    """Model that asks another model on a meter's account, a bounded number of calls at a time."""
 
-    def __init__(self, model: LanguageModel, role: str, meter: Meter, limiter: anyio.CapacityLimiter) -> None:
+    def __init__(self, model: LanguageModel, meter: Meter, limiter: anyio.CapacityLimiter) -> None:
         self.name = model.name
         self._model = model
-        self._role = role
         self._meter = meter
         self._limiter = limiter
 
@@ -185,20 +170,16 @@ class MeteredModel:
 
         Raises:
             BudgetSpent: the work may make no more calls, or ran out of time while it waited.
-            ToolsRefused: the model takes no tools; it does not count as a call.
             ModelError: the model did not answer.
         """
         with anyio.move_on_after(self._meter.seconds_left):
             async with self._limiter:
-                self._meter.begin_call(self._role)
+                self._meter.begin_call()
                 started = time.monotonic()
                 try:
                     answer = await self._model.complete(messages, **options)
-                except ToolsRefused:
-                    self._meter.undo_call(self._role)
-                    raise
                 finally:
-                    self._meter.add_seconds(self._role, time.monotonic() - started)
-            self._meter.add_answer(self._role, answer)
+                    self._meter.add_seconds(time.monotonic() - started)
+            self._meter.add_answer(answer)
             return answer
         raise self._meter.time_error()

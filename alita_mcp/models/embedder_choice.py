@@ -20,30 +20,19 @@ A_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _log = logging.getLogger(__name__)
 
 
-def embedder_from_settings(settings: Settings) -> Embedder | None:
-    """The embedder that the settings name; None where they name none, or its packages are not installed: words do then.
-
-    Raises:
-        UsageError: as `choose_embedder`.
-    """
-    if settings.embedder in (None, NONE):
-        return None
-    try:
-        return choose_embedder(settings.embedder)
-    except ExtraMissing as absent:
-        _log.warning("Search goes by words: %s", absent)
-        return None
-
-
 def search_embedder(settings: Settings) -> Embedder | None:
     """The embedder of tool search: the one that the settings name, else the built-in table; None: search by words.
 
     Raises:
         UsageError: as `choose_embedder`.
     """
-    if settings.embedder is None and find_extra_problem("search") is None:
-        return Model2vecEmbedder(BUILT_IN)
-    return embedder_from_settings(settings)
+    if settings.embedder == NONE or (settings.embedder is None and find_extra_problem("search")):
+        return None
+    try:
+        return choose_embedder(settings.embedder or BUILT_IN)
+    except ExtraMissing as absent:
+        _log.warning("Search goes by words: %s", absent)
+        return None
 
 
 def choose_embedder(choice: str) -> Embedder:

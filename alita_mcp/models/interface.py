@@ -7,7 +7,6 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from alita_mcp.errors import ModelError
 from alita_mcp.values import Value
 
 MAX_CALLS = 32
@@ -61,21 +60,12 @@ class Completion(Value):
     """The answer ends where the room for it ended, not where the model did."""
 
 
-class ToolsRefused(ModelError):
-    """Refusal of a model that takes no tools; it may answer the same question without them. Nothing was spent."""
-
-
-def tools_refused(name: str) -> ToolsRefused:
-    """The error of a model that takes no tools."""
-    return ToolsRefused(f"The model {name!r} cannot call tools by itself.")
-
-
 class LanguageModel(Protocol):
     """A model that completes conversations.
 
     Implementers: the answer is text from a stranger; return it as it came. Retry what may pass (rate limits,
-    server errors, time-outs) yourself; print nothing. One that cannot call tools by itself raises `ToolsRefused`, and
-    is then asked for calls in JSON (`models.structured.json_calls`).
+    server errors, time-outs) yourself; print nothing. One that cannot call tools raises `ModelError`
+    where some are offered.
     """
 
     @property
@@ -104,7 +94,6 @@ class LanguageModel(Protocol):
             tools: What the model may ask for instead of an answer.
 
         Raises:
-            ToolsRefused: `tools` were given, and this model or its server takes none.
-            ModelError: no answer could be had; the hint says what to set.
+            ModelError: no answer could be had, or the model takes no `tools`; the hint says what to set.
         """
         ...

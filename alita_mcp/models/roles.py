@@ -35,7 +35,7 @@ class Models:
     ) -> None:
         self.identities = identities
         """Names and server addresses of the configured models; empty for scripted ones, whose names prove nothing."""
-        self._models = {role: MeteredModel(source(role), role, meter, limiter) for role in ROLES}
+        self._models = {role: MeteredModel(source(role), meter, limiter) for role in ROLES}
         self._meter = meter
 
     def role(self, role: Role) -> LanguageModel:

@@ -15,11 +15,10 @@ from pydantic import Field
 
 from alita_mcp.errors import UsageError
 from alita_mcp.extras import extra_imports, require_extra
-from alita_mcp.research.addresses import display_url, host_port, parse_url, parse_web_allow, redirect_target
+from alita_mcp.research.addresses import display_url, parse_url, parse_web_allow, redirect_target
 from alita_mcp.research.http_client import AGENT_NAME, open_http_client, read_body
-from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.reading.readers import Readers, open_readers
-from alita_mcp.research.values import Document
+from alita_mcp.research.values import Document, MayFollow
 from alita_mcp.sandbox.network.public_addresses import Resolve, addresses_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
@@ -96,9 +95,7 @@ class FetchLimits(Value):
     bytes: int = Field(default=5_000_000, ge=1)
     """Decompressed."""
     seconds: float = Field(default=20.0, gt=0)
-    """From the first request to the last byte, with redirects, robots.txt and the wait for a free slot of the host."""
-    per_host: int = Field(default=2, ge=1)
-    """Requests to one host at a time."""
+    """From the first request to the last byte, with redirects and robots.txt."""
 
 
 class _Response(NamedTuple):
@@ -115,7 +112,6 @@ class WebFetcher:
         self._readers = readers
         self._limits = limits
         self._robots = Robots(self._fetch_rules)
-        self._slots: dict[str, anyio.CapacityLimiter] = {}
         self._cache: dict[str, tuple[Document, float]] = {}
         """Documents by URL, each with the time until which it is fresh; the oldest first."""
 
@@ -141,18 +137,12 @@ class WebFetcher:
         document, fresh_until = self._cache.get(str(url), (None, 0.0))
         if document is not None and anyio.current_time() < fresh_until:
             return document
-        place = host_port(url)
-        slots = self._slots.setdefault(place, anyio.CapacityLimiter(self._limits.per_host))
         try:
             with anyio.fail_after(deadline - anyio.current_time()):
-                async with slots:
-                    await self._robots.require_allowed(url)
-                    status, headers, body = await self._get(url, self._limits.bytes)
+                await self._robots.require_allowed(url)
+                status, headers, body = await self._get(url, self._limits.bytes)
         except (TimeoutError, httpx.TimeoutException) as slow:
             raise UsageError(f"{display_url(url)} took longer than {self._limits.seconds:g} s.") from slow
-        finally:
-            if not slots.borrowed_tokens and not slots.statistics().tasks_waiting:
-                self._slots.pop(place, None)
         # Three cases: the page is elsewhere; there is none; this is it.
         if status in (301, 302, 303, 307, 308) and "location" in headers:
             return redirect_target(url, headers["location"])

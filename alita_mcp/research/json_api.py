@@ -20,6 +20,7 @@ from alita_mcp.texts import map_texts
 from alita_mcp.values import Value
 
 MAX_BYTES = 2_000_000
+"""Of a reply, decompressed."""
 MIN_SECRET = 8
 """Shorter secrets are not removed from replies: they would be found in ordinary words."""
 
@@ -36,8 +37,6 @@ class Endpoint(Value):
     """What `headers` hold that must not be shown; it is removed from replies, too."""
     advice: str = ""
     """What to do when the API refuses."""
-    max_bytes: int = MAX_BYTES
-    """Of a reply, decompressed."""
     timeout_s: float = TIMEOUT_S
     """For one reply as a whole."""
 
@@ -88,33 +87,28 @@ class JsonApi:
         parameters: Mapping[str, str] | None = None,
         *,
         accept: str = "application/json",
-        missing_ok: bool = False,
     ) -> Any:
-        """The parsed reply at a path; with `missing_ok`, None where the API has nothing there.
+        """The parsed reply at a path.
 
         Raises:
             UsageError: no reply in time, refused, too large, or not JSON; no message holds a key.
         """
-        return await self._request("GET", path, accept, missing_ok=missing_ok, params=parameters)
+        return await self._request("GET", path, accept, params=parameters)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The parsed reply to a JSON body; raises as `get`."""
         return await self._request("POST", path, "application/json", json=body)
 
-    async def _request(
-        self, method: str, path: str, accept: str, *, missing_ok: bool = False, **options: Any
-    ) -> Any:
+    async def _request(self, method: str, path: str, accept: str, **options: Any) -> Any:
         at = self.endpoint
         headers = {"accept": accept, **at.headers}
         try:
             with anyio.fail_after(at.timeout_s):
                 request = self._client.stream(method, at.base_url + path, headers=headers, **options)
                 async with request as response:
-                    if missing_ok and response.status_code in (404, 410):
-                        return None
                     if not response.is_success:
                         raise _status_error(at, response)
-                    body = await read_body(response, at.name, at.max_bytes)
+                    body = await read_body(response, at.name, MAX_BYTES)
         except TimeoutError as late:
             raise UsageError(f"{at.name} did not answer within {at.timeout_s:g} s.") from late
         except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as failed:

@@ -1,12 +1,11 @@
 """Passages of documents that are relevant to a question, best first, within a token budget.
 
-Documents are split at headings, paragraphs, rows of tables and blocks of code. Parts are ranked by BM25, and with an
-embedder by meaning too. Repetitions are left out, neighbours joined, and rows of a table keep their header.
+Documents are split at headings, paragraphs, rows of tables and blocks of code. Parts are ranked by BM25.
+Repetitions are left out, neighbours joined, and rows of a table keep their header.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -17,9 +16,7 @@ from itertools import islice
 
 import anyio.to_thread
 
-from alita_mcp.errors import ModelError
 from alita_mcp.library.words.text import split_words
-from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder
 from alita_mcp.research.values import Document, Passage
 
 CHARACTERS_A_TOKEN = 4
@@ -33,12 +30,6 @@ MAX_PARTS = 3_000
 MAX_QUESTION, MAX_ROW = 2_000, 3_000
 CONTEXT_WEIGHT = 0.4
 """Weight of a word in the title or a heading, beside 1 for one in the text."""
-WORDS_WEIGHT = 0.02
-"""Weight of BM25 beside a cosine."""
-EMBEDDED_PARTS = 64
-"""How many of the best parts by words are embedded."""
-EMBEDDER_S = 20.0
-"""How long an embedder may take; then words alone decide."""
 DUPLICATE_SHARE = 0.7
 """Parts with this share of their words in common say the same."""
 _BLOCK = re.compile(
@@ -82,34 +73,14 @@ class Part:
         return frozenset(words_in(self.full_text))
 
 
-async def best_passages(
-    question: str, documents: Sequence[Document], tokens: int, embedder: Embedder | None = None
-) -> tuple[Passage, ...]:
-    """Passages that are relevant to the question, best first, together within `tokens`.
+async def best_passages(question: str, documents: Sequence[Document], tokens: int) -> tuple[Passage, ...]:
+    """Passages that are relevant to the question, best first, together within `tokens`."""
 
-    Where an embedder fails, words alone decide.
-    """
-    question = question[:MAX_QUESTION]
-
-    def rank() -> tuple[list[Part], list[float]]:
+    def rank() -> tuple[Passage, ...]:
         parts = split_documents(documents)
-        return parts, word_scores(question, parts)
+        return _choose_passages(parts, word_scores(question[:MAX_QUESTION], parts), documents, tokens)
 
-    parts, scores = await anyio.to_thread.run_sync(rank)
-    if embedder is not None and parts:
-        best = sorted(range(len(parts)), key=lambda number: -scores[number])[:EMBEDDED_PARTS]
-        texts = [question, *(parts[number].full_text for number in best)]
-        try:
-            asked, *vectors = await CheckedEmbedder(embedder, EMBEDDER_S).embed(texts)
-        except ModelError:
-            pass
-        else:
-            scores = [WORDS_WEIGHT * score for score in scores]
-            for number, vector in zip(best, vectors, strict=True):
-                lengths = math.hypot(*asked) * math.hypot(*vector)
-                product = sum(x * y for x, y in zip(asked, vector, strict=True))
-                scores[number] += product / lengths if lengths else 0.0  # the cosine
-    return await anyio.to_thread.run_sync(_choose_passages, parts, scores, documents, tokens)
+    return await anyio.to_thread.run_sync(rank)
 
 
 def word_scores(question: str, parts: Sequence[Part]) -> list[float]:

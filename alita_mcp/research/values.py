@@ -1,15 +1,20 @@
-"""Values of the web agent: search hits, documents, passages, facts about packages."""
+"""Values of the web agent: search hits, documents, passages."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pydantic import Field
 
-from alita_mcp.values import PackageFacts, Source, Value
+from alita_mcp.values import Source, Value
 
 __all__ = [
-    "Document", "FailedBackend", "Found", "Link", "PackageFacts", "Passage", "ResearchLimits", "Researched",
+    "Document", "FailedBackend", "Found", "Link", "Passage", "ResearchLimits", "Researched",
     "SearchHit", "Source",
 ]  # fmt: skip
+
+MayFollow = Callable[[str], bool]
+"""Whether a URL is read; asked once for each request to a host that the last one did not go to."""
 
 
 class SearchHit(Value):
@@ -19,7 +24,7 @@ class SearchHit(Value):
     title: str
     snippet: str = ""
     backends: tuple[str, ...] = ()
-    """Which search back ends found it, best rank first."""
+    """Which search back ends found it."""
     published: str = ""
     """ISO 8601 date of the page; empty where the back end sends none."""
 

@@ -14,24 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.models.embedder_choice import embedder_from_settings
-from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.texts import MAX_QUERY
-from alita_mcp.research.values import Document, Found, PackageFacts, Researched, ResearchLimits
+from alita_mcp.research.values import Document, Found, MayFollow, Researched, ResearchLimits
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:  # loaded at the first question
     from alita_mcp.research.fetcher import WebFetcher
-    from alita_mcp.research.packages import PackageIndex
     from alita_mcp.research.search.backends import MergedSearch
 
 CONCURRENCY = 4
 """Pages that are fetched at once."""
 MAX_REASON = 300
-SPARE_TRIES = 2
-"""So many more URLs than twice the limit of pages may be tried, since some pages cannot be read."""
 NOT_ALLOWED = "its address may not be read here"
 
 
@@ -40,12 +34,10 @@ class Parts(NamedTuple):
 
     search: MergedSearch
     fetcher: WebFetcher
-    packages: PackageIndex
-    embedder: Embedder | None = None
 
 
-class SearchingAgent:
-    """Web agent whose parts are opened at the first question; implements `WebAgent`."""
+class WebAgent:
+    """Search, fetching and ranking in one; its parts are opened at the first question."""
 
     def __init__(
         self, open_parts: Callable[[], Awaitable[Parts]], backends: Callable[[], Sequence[str]] = tuple
@@ -69,10 +61,14 @@ class SearchingAgent:
         urls: Sequence[str] = (),
         may_fetch: MayFollow | None = None,
     ) -> Researched:
-        """Passages that are relevant to a question; see `WebAgent.research`."""
+        """Passages that are relevant to a question, from `urls` and from what the back ends find, within the limits.
+
+        `may_fetch` says which pages and redirects may be read; None: all. A page that could not be read is named in
+        `unread`, and what a back end said of it is ranked in its place.
+        """
         from alita_mcp.research.passages import best_passages
 
-        search, fetcher, _, embedder = await self._open_once()
+        search, fetcher = await self._open_once()
         limits = limits or ResearchLimits()
         reading = _Reading(fetcher, limits, on_stage, may_fetch)
         found = Found()
@@ -96,7 +92,7 @@ class SearchingAgent:
         await reading.report(f"{len(reading.documents)} pages read")
         return Researched(
             question=question,
-            passages=await best_passages(question, [*reading.documents, *snippets], limits.tokens, embedder),
+            passages=await best_passages(question, [*reading.documents, *snippets], limits.tokens),
             hits=found.hits,
             unread=tuple(reading.unread),
             failed=found.failed,
@@ -104,12 +100,14 @@ class SearchingAgent:
         )
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
-        """The document at a URL; see `WebAgent.fetch`."""
-        return await (await self._open_once()).fetcher.fetch(url, may_follow=may_follow)
+        """The document at a URL, whole up to the caps; `may_follow` says which other hosts it may lead to, None: all.
 
-    async def package(self, name: str) -> PackageFacts:
-        """Facts about a package from the index; raises UsageError where the index does not respond."""
-        return await (await self._open_once()).packages.read_facts(name)
+        Raises:
+            ExtraMissing: what reads pages is not installed; no request is sent then.
+            UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered,
+                or redirected to where it may not be followed.
+        """
+        return await (await self._open_once()).fetcher.fetch(url, may_follow=may_follow)
 
     async def _open_once(self) -> Parts:
         async with self._opening:
@@ -139,7 +137,6 @@ class _Reading:
         self._may_fetch = may_fetch
         self._slots = anyio.CapacityLimiter(CONCURRENCY)
         self._under_way: set[str] = set()
-        self._tries_left = 2 * limits.pages + SPARE_TRIES
 
     async def report(self, stage: str) -> None:
         """Reports the stage that begins."""
@@ -156,7 +153,7 @@ class _Reading:
         """Reads as many pages as the limits allow; those that cannot be read make room for the next ones."""
         waiting = deque(dict.fromkeys(urls))
         while waiting:
-            count = min(len(waiting), self._limits.pages - len(self.documents), self._tries_left)
+            count = min(len(waiting), self._limits.pages - len(self.documents))
             if count <= 0:
                 self.stop("pages")
                 return
@@ -166,7 +163,6 @@ class _Reading:
                         tasks.start_soon(self._read_page, url)
                     else:
                         self.unread.append(f"{url[:MAX_REASON]}: {NOT_ALLOWED}")
-            self._tries_left -= count
 
     async def _read_page(self, url: str) -> None:
         async with self._slots:
@@ -187,13 +183,10 @@ class _Reading:
 
 
 @asynccontextmanager
-async def open_web_agent(
-    settings: Settings, *, has_model: bool, embedder: Embedder | None = None
-) -> AsyncIterator[SearchingAgent]:
+async def open_web_agent(settings: Settings, *, has_model: bool) -> AsyncIterator[WebAgent]:
     """The web agent that the settings describe; nothing is imported or opened before the first question.
 
-    `has_model` says whether search back ends that need neither key nor address are wanted. Passages are ranked by
-    words, and by meaning where there is an embedder: `embedder`, else the one that the settings name.
+    `has_model` says whether search back ends that need neither key nor address are wanted.
     """
 
     def backends() -> Sequence[str]:
@@ -203,16 +196,13 @@ async def open_web_agent(
 
     async def open_parts() -> Parts:
         from alita_mcp.research.fetcher import open_fetcher
-        from alita_mcp.research.packages import open_package_index
         from alita_mcp.research.search.backends import open_search
 
         async with AsyncExitStack() as opening:  # closes what was opened where a later part cannot be
             search = await opening.enter_async_context(open_search(settings, has_model=has_model))
             fetcher = await opening.enter_async_context(open_fetcher(settings))
-            packages = await opening.enter_async_context(open_package_index(settings))
-            chosen = embedder or embedder_from_settings(settings)
             opened.push_async_exit(opening.pop_all())
-        return Parts(search, fetcher, packages, chosen)
+        return Parts(search, fetcher)
 
     async with AsyncExitStack() as opened:
-        yield SearchingAgent(open_parts, backends)
+        yield WebAgent(open_parts, backends)

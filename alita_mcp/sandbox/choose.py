@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
-from alita_mcp.progress import ignore_stage
+from alita_mcp.progress import SharedStage, ignore_stage
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import (
     Broker,
@@ -180,13 +180,12 @@ class LazySandbox(SandboxWrapper):
         self._chosen: Sandbox | None = None
         self._is_chosen = anyio.Event()
         self._closed = False
-        self._choosing = anyio.Lock()
+        self._choosing = anyio.Lock(fast_acquire=True)
         self._failures = 0
         self._failure = SandboxError("The sandbox was never chosen.")
         """The last one."""
-        self._line = ""
-        """How far the preparation is that callers wait for; empty outside of it."""
-        self._new_line = anyio.Event()
+        self.preparation = SharedStage()
+        """How far the choice is that callers wait for."""
 
     @property
     def kind(self) -> str:
@@ -217,27 +216,14 @@ class LazySandbox(SandboxWrapper):
                 raise copy(self._failure) from self._failure
             if self._chosen is None:
                 try:
-                    self._chosen = await open_sandbox(self._settings, self._report_line)
+                    self._chosen = await open_sandbox(self._settings, self.preparation.report)
                 except SandboxError as failure:
                     self._failures, self._failure = self._failures + 1, failure
                     raise
                 finally:
-                    self._line = ""
+                    await self.preparation.report("")
                 self._is_chosen.set()
             return self._chosen
-
-    async def follow_preparation(self, progress: Progress) -> None:
-        """Passes on how far a slow preparation is, until cancelled; a slow listener misses some lines."""
-        while True:
-            changed = self._new_line
-            if self._line:
-                await progress(self._line)
-            await changed.wait()
-
-    async def _report_line(self, line: str) -> None:
-        self._line = line
-        self._new_line.set()
-        self._new_line = anyio.Event()
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in the chosen back end; see the interface."""
@@ -261,6 +247,7 @@ async def _open_proved(
     name: str, settings: Settings, progress: Progress
 ) -> tuple[Sandbox | None, ProbeReport]:
     """The opened back end and its report; None, and nothing left open, when it does not isolate."""
+    await progress(f"trying the sandbox {name}")
     try:
         sandbox = load_sandbox(name, settings)
     except SandboxError as problem:

@@ -60,19 +60,6 @@ def run_variant(code, function, arguments):
     return called(**to_parameters(called, arguments))
 """
 
-_MANY = "call_on_many"
-_CALLED_ON_MANY = f"""
-
-def {_MANY}(many):
-    outcomes = []
-    for each in many:
-        try:
-            outcomes.append([{{}}(**each)])
-        except Exception as problem:
-            outcomes.append({{{{"raised": [kind.__name__ for kind in type(problem).__mro__]}}}})
-    return outcomes
-"""
-
 
 def loader_program(code: str) -> str:
     """Program that loads variants of some code: it imports what the code imports."""
@@ -88,15 +75,11 @@ def on_call(job: Job, program: str) -> Job:
 
 
 def on_many(job: Job, inputs: Sequence[dict[str, Any]]) -> Job:
-    """The same call on many inputs, one after the other in one process.
+    """A call of `on_call` on many inputs, one after the other in one process.
 
-    Its result has for each a list that holds the value, or an object whose `raised` names the error's classes. A plain
-    job gets a few lines more; values that take part in the call as they are go through it, no classes of parameters.
+    Its result has for each a list that holds the value, or an object whose `raised` names the error's classes.
     """
-    if job.function == RUN_VARIANT:
-        return job.model_copy(update={"arguments": {**job.arguments, "arguments": list(inputs)}})
-    code = job.code + _CALLED_ON_MANY.format(job.function)
-    return job.model_copy(update={"code": code, "function": _MANY, "arguments": {"many": list(inputs)}})
+    return job.model_copy(update={"arguments": {**job.arguments, "arguments": list(inputs)}})
 
 
 def _modules(code: str) -> list[str]:

@@ -92,7 +92,7 @@ class Dispatcher:
                 client=client, identity=identity_of(ctx), maker=maker, params=params, app=app,
                 tasks=self._tasks, announcer=self._announcer, on_stage=_progress_reporter(ctx),
             )  # fmt: skip
-            async with app.report_preparation(call.on_stage):
+            async with app.preparation.report(call.on_stage):
                 result = await source.call_tool(call)
             if isinstance(result, types.CallToolResult):
                 result = await limit_result(result, app, tool, call.identity)

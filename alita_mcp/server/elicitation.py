@@ -54,7 +54,10 @@ def shows_forms(ctx: Context) -> bool:
 
 def questions_to_person(call: ToolCall) -> PendingQuestions | None:
     """Questions of a new job to the person at this client; None where no person can be asked, or must not be."""
-    if call.app.settings.elicit is False or not shows_forms(call.ctx):
+    may_ask = call.app.settings.elicit
+    if may_ask is None:  # over HTTP, whoever has the token could answer
+        may_ask = call.ctx.request is None
+    if not may_ask or not shows_forms(call.ctx):
         return None
     return PendingQuestions(WAIT_S, call.identity.key)
 

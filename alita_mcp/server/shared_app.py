@@ -13,8 +13,8 @@ from anyio.abc import TaskGroup
 from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.event_loop import watch_event_loop
-from alita_mcp.server.client.identity import connection_of, is_modern
+from alita_mcp.server.client.identity import client_label, connection_of, is_modern
+from alita_mcp.server.client.local import LOCAL_CLIENT
 from alita_mcp.server.client.timeouts import ClientTimeouts
 from alita_mcp.server.results.failures import protocol_error
 
@@ -103,6 +103,8 @@ class SharedApp:
         Notifies each legacy connection of changes from its `initialized` on. Every failure outside a tool leaves as
         a protocol error without internals.
         """
+        client = LOCAL_CLIENT.get()
+        client.label = client.label or client_label(ctx)
         if ctx.method == "notifications/initialized" and not is_modern(ctx):
             self._announcer.follow_connection(connection_of(ctx), self.tasks)
         try:
@@ -127,7 +129,6 @@ class SharedApp:
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._announcer.publish_changes)
-                self._tasks.start_soon(watch_event_loop)
                 try:
                     yield self
                     while self._sharers:

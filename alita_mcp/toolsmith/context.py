@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import WebAgent
+from alita_mcp.research.web_agent import WebAgent
 from alita_mcp.runs.history.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.toolsmith.jobs.journal import SynthesisRecord
-from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.publishing import Publisher
 from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
@@ -19,7 +18,7 @@ from alita_mcp.toolsmith.requests.request import SynthesisRequest
 
 @dataclass(frozen=True)
 class Advice:
-    """Knowledge from elsewhere: the web with a package index, and recorded runs."""
+    """Knowledge from elsewhere: the web, and recorded runs."""
 
     research: WebAgent | None = None
     """None: nothing is looked up, and the planner is not asked for open questions."""
@@ -34,7 +33,6 @@ class SynthesisContext:
     sandbox: Sandbox
     publisher: Publisher
     advice: Advice
-    packages: PackageCheck
 
 
 @dataclass(frozen=True)

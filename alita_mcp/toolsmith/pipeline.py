@@ -16,6 +16,7 @@ from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.models.structured.typed_answers import ask_model
 from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.failures import blames_tests
+from alita_mcp.toolsmith.package_check import find_slip
 from alita_mcp.toolsmith.requests.modes import REPAIRS, Width, seed
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
@@ -67,9 +68,8 @@ async def write_tool(work: Work) -> Outcome:
     """
     context, request = work.context, work.request
     await work.on_stage("search")
-    owner = request.client.owner
-    similar = await context.library.similar(f"{request.name} {request.description}".strip(), owner=owner)
-    unfit = await context.packages.failure(request.packages, pinned_are_meant=True)
+    similar = await context.library.similar(f"{request.name} {request.description}".strip())
+    unfit = find_slip(request.packages, pinned_are_meant=True)
     if unfit is not None:
         return rejection(unfit)
     lacks = await describe_lacks(context.sandbox)
@@ -244,7 +244,7 @@ class Writing:
         """A candidate that can be run, or why it cannot: a package or a gate."""
         draft = self._make_draft(candidate, self._work.request.tests)
         packages = () if self._work.request.packages else draft.packages
-        unfit = await self._work.context.packages.failure(packages)
+        unfit = find_slip(packages)
         if unfit is not None:
             return Prepared(draft, failure=unfit)
         return await prepare_draft(draft, self._rehearsal, self._work.on_stage)

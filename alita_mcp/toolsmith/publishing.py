@@ -23,8 +23,7 @@ from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.carried_examples import CarriedExamples, carry_over_examples
 from alita_mcp.toolsmith.duplicates.duplicates import find_same
-from alita_mcp.toolsmith.example_requests import learn_words
-from alita_mcp.toolsmith.package_check import PackageCheck
+from alita_mcp.toolsmith.package_check import find_slip
 from alita_mcp.toolsmith.requests.outcomes import (
     Created,
     Exists,
@@ -51,13 +50,10 @@ Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
 class Publisher:
     """Takes drafts through all gates into the library, and says what the published version can do then."""
 
-    def __init__(
-        self, library: Library, sandbox: Sandbox, settings: Settings, packages: PackageCheck, admit: Admit
-    ) -> None:
+    def __init__(self, library: Library, sandbox: Sandbox, settings: Settings, admit: Admit) -> None:
         self._library = library
         self._sandbox = sandbox
         self._settings = settings
-        self._packages = packages
         self._admit = admit
 
     def version_to_follow(self, name: str, *, update: bool) -> int | Exists | Rejected:
@@ -102,7 +98,7 @@ class Publisher:
         follows = self.version_to_follow(draft.name, update=update)
         if not isinstance(follows, int):
             return follows
-        unfit = await self._packages.failure(draft.packages, pinned_are_meant=True)
+        unfit = find_slip(draft.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
         carried, rehearsal = CarriedExamples(draft), Rehearsal(self._sandbox, library.read)
@@ -131,11 +127,9 @@ class Publisher:
         report, lookalikes = verdict.report, tuple[Lookalike, ...]()
         if not follows:
             await on_stage("duplicates")
-            words, owner = " ".join((draft.name, draft.description, *draft.use_when)), request.client.owner
-            names = await library.similar(words, owner=owner)
+            names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
             same = await find_same(draft, verdict, names, library, rehearsal)
             if isinstance(same, Exists):
-                await learn_words(library, same.tool, draft.description, draft.use_when, owner=owner)
                 return same
             lookalikes = same
         accepted = AcceptedVersion(

@@ -17,7 +17,6 @@ from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.context import Advice, SynthesisContext, Work
 from alita_mcp.toolsmith.from_runs import is_script, make_from_runs
 from alita_mcp.toolsmith.jobs.journal import SynthesisRecord, journal_synthesis, writers_of
-from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.pipeline import write_tool
 from alita_mcp.toolsmith.publishing import Admit, Publisher
 from alita_mcp.toolsmith.requests.modes import ROUNDS
@@ -47,9 +46,8 @@ class Toolsmith:
         self._settings = settings
         self._models = models
         advice = advice or Advice()
-        packages = PackageCheck(advice.research)
-        self._publisher = Publisher(library, sandbox, settings, packages, admit)
-        self._context = SynthesisContext(library, sandbox, self._publisher, advice, packages)
+        self._publisher = Publisher(library, sandbox, settings, admit)
+        self._context = SynthesisContext(library, sandbox, self._publisher, advice)
 
     async def make(
         self, request: SynthesisRequest, on_stage: ReportStage, models: RoleModels | None = None
@@ -108,8 +106,7 @@ class Toolsmith:
                 request, models, on_stage, record or SynthesisRecord(request)
             )
         await on_stage("search")
-        wanted, owner = f"{request.name} {request.description}".strip(), request.client.owner
-        similar = await self._library.similar(wanted, owner=owner)
+        similar = await self._library.similar(f"{request.name} {request.description}".strip())
         return ask_for_code(request, similar, await describe_abilities(self._sandbox))
 
     async def _write_with_models(

@@ -39,8 +39,7 @@ from alita_mcp.verification.examples.examples import ExamplesFound, Trial, examp
 from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, RehearsedDraft
 from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.mutation.mutation import mutation_gate
-from alita_mcp.verification.properties.input_source import input_source
-from alita_mcp.verification.properties.properties import INPUTS, properties_gate, seed_of
+from alita_mcp.verification.properties import properties_gate, seed_of
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal
 from alita_mcp.verification.static.needs import network_hint
 from alita_mcp.verification.static.static import static_gate
@@ -80,7 +79,12 @@ class _Progress:
 
 
 async def verify(
-    draft: Draft, sandbox: Sandbox, on_stage: ReportStage, read_tool: ReadTool | None = None
+    draft: Draft,
+    sandbox: Sandbox,
+    on_stage: ReportStage,
+    read_tool: ReadTool | None = None,
+    *,
+    mutates: bool = True,
 ) -> Verdict:
     """Runs the gates in order; the first hard failure ends the run.
 
@@ -91,6 +95,7 @@ async def verify(
         sandbox: Where its code runs.
         on_stage: Hears the name of each stage as it begins, and lines such as `environment: …` in between.
         read_tool: Finds the tools that it calls; without it every such call is an error.
+        mutates: Whether the examples are measured too, which takes most of the time and depends on no sandbox.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft. A sandbox that *refuses* what the
@@ -99,7 +104,7 @@ async def verify(
     started = time.monotonic()
     progress = _Progress()
     try:
-        await _run_gates(progress, draft, on_stage, Rehearsal(sandbox, read_tool))
+        await _run_gates(progress, draft, on_stage, Rehearsal(sandbox, read_tool), mutates=mutates)
     except SandboxRefused as refused:
         fix = refused.hint or "Install Docker or bubblewrap, or do without the feature."
         offers = (await sandbox.abilities()).offers
@@ -108,7 +113,9 @@ async def verify(
     return Verdict(report=report, contract=progress.contract, lock=progress.lock)
 
 
-async def _run_gates(progress: _Progress, draft: Draft, on_stage: ReportStage, rehearsal: Rehearsal) -> None:
+async def _run_gates(
+    progress: _Progress, draft: Draft, on_stage: ReportStage, rehearsal: Rehearsal, *, mutates: bool
+) -> None:
     async with _stage(progress, "static", on_stage):
         checks, contract = await static_gate(draft, rehearsal.sandbox)
         progress.contract = contract
@@ -123,32 +130,30 @@ async def _run_gates(progress: _Progress, draft: Draft, on_stage: ReportStage, r
         if not progress.add(checks):
             return
 
-    subject, seed = RehearsedDraft(draft, contract, progress.environment, rehearsal), seed_of(draft)
-    # the input program is started before it is needed: its imports take as long as the examples do
-    async with input_source(contract.input_schema, draft.examples, seed, INPUTS) as source:
-        async with _stage(progress, "examples", on_stage):
-            progress.seeds = (hash_seed(draft.code, 0),)
-            found = await examples_gate(subject)
-            progress.trials, progress.examples_passed = found.trials, found.passed
-        if not progress.add(await _add_hint(subject, found)):
-            return
+    subject = RehearsedDraft(draft, contract, progress.environment, rehearsal)
+    async with _stage(progress, "examples", on_stage):
+        progress.seeds = (hash_seed(draft.code, 0),)
+        found = await examples_gate(subject)
+        progress.trials, progress.examples_passed = found.trials, found.passed
+    if not progress.add(await _add_hint(subject, found)):
+        return
 
-        async with _stage(progress, "determinism", on_stage):
-            progress.seeds += (hash_seed(draft.code, SECOND_CLOCK_OFFSET_S),)
-            checks = await determinism_gate(subject, progress.trials)
-            if all(check.passed for check in checks):
-                checks += await variation_checks(subject, progress.trials)
-        if not progress.add(checks):
-            return
-        # what tools reach outside changes, rehearsals do not
-        progress.deterministic = draft.grants.is_pure and not draft.varies
+    async with _stage(progress, "determinism", on_stage):
+        progress.seeds += (hash_seed(draft.code, SECOND_CLOCK_OFFSET_S),)
+        checks = await determinism_gate(subject, progress.trials)
+        if all(check.passed for check in checks):
+            checks += await variation_checks(subject, progress.trials)
+    if not progress.add(checks):
+        return
+    # what tools reach outside changes, rehearsals do not
+    progress.deterministic = draft.grants.is_pure and not draft.varies
 
-        async with _stage(progress, "properties", on_stage):
-            progress.properties_seed = seed
-            tried = await properties_gate(subject, progress.trials, source)
-            progress.properties = tried.tried
-        if not progress.add(tried.checks):
-            return
+    async with _stage(progress, "properties", on_stage):
+        progress.properties_seed = seed_of(draft)
+        tried = await properties_gate(subject, progress.trials)
+        progress.properties = tried.tried
+    if not progress.add(tried.checks) or not mutates:
+        return
 
     async with _stage(progress, "mutation", on_stage):
         mutated = await mutation_gate(subject, progress.trials, tried.seen)
@@ -215,7 +220,6 @@ def _report(progress: _Progress, draft: Draft, kind: str, seconds: float) -> Ver
             "alita": __version__,
             "python": platform.python_version(),
             "pyflakes": version("pyflakes"),
-            "hypothesis": version("hypothesis"),
             "sandbox": kind,
         },
     )

@@ -17,8 +17,8 @@ from alita_mcp.web.page import CONTENT_SECURITY_POLICY, library_page
 EVENTS = 50
 TOOLS = 500
 """So many tools stand on one page."""
-_PRIVATE: Mapping[str, Any] = {"manifest": {"digest"}, "wordings": True, "last_used": True}
-"""What no program with the token is told: the digest that approves, others' requests, when others called."""
+_PRIVATE: Mapping[str, Any] = {"manifest": {"digest"}, "last_used": True}
+"""What no program with the token is told: the digest that approves, when others called."""
 
 
 def library_routes(library: Library, per_page: int = TOOLS) -> list[Route]:

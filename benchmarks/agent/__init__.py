@@ -83,7 +83,10 @@ async def measure(
     """The figures of each arm, one arm after another."""
     limits = settings.limits
     budget = TaskBudget(
-        steps=options.max_steps, tokens=limits.task_tokens, usd=settings.task_usd, seconds=limits.task_seconds
+        steps=options.max_steps,
+        tokens=limits.task_tokens,
+        usd=settings.budget_usd,
+        seconds=limits.task_seconds,
     )
     setup = arms.Setup(settings, budget, options.tasks.parent, url, recorded)
     found: dict[str, object] = {}
@@ -98,7 +101,7 @@ def settings_for(options: argparse.Namespace, settings: Settings, site_host: str
     """The settings changed by the options, independent of this machine's library."""
     allowed = ", ".join(filter(None, (settings.web_allow, site_host)))
     alone: dict[str, object] = {
-        "policy": "ask", "embedder": None, "grants_file": None, "workspace": None,
+        "policy": "ask", "embedder": None, "workspace": None,
         "secrets_file": None, "web_allow": allowed,
     }  # fmt: skip
     given = {"sandbox": options.sandbox, "model": options.model}

@@ -11,7 +11,7 @@ GOALS: dict[str, tuple[tuple[str, str, float], ...]] = {
         ("16 callers against docker run", "crowd.times_docker_run", -30.0),
         ("lost calls", "crowd.many.lost", 0.0),
         ("small GET through the broker against direct", "small_get.ratio_to_direct", 3.0),
-        ("tools/call over stdio against a no-op", "stdio.ratio_to_noop", 3.5),
+        ("tools/call over stdio against a no-op", "stdio.ratio_to_noop", 2.2),
         ("growth of the server's memory", "stdio.server_memory.growth", 0.05),
     ),
     "container": (

@@ -1,4 +1,4 @@
-"""Latency of a whole warm `tools/call` over stdio against a tool that does nothing, and the server's memory."""
+"""Latency of a whole warm `tools/call` over stdio beside a tool that does nothing, and the server's memory."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
+import anyio.to_thread
 import psutil
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from alita_mcp.server.transports.local.servers import find_servers, stop_servers
 from benchmarks.calls import memory, timing, work
 
 START_WITHIN_S = 60.0
@@ -173,11 +175,16 @@ async def serving(kind: str, folder: Path) -> AsyncIterator[Server]:
         ContenderFailed: it does not start, or does not publish the tool.
     """
     home = folder / f"home-{kind}"
-    variables = {"ALITA_HOME": str(home), "ALITA_SANDBOX": kind, "ALITA_POLICY": "ask"}
+    variables = {"ALITA_HOME": str(home), "ALITA_SANDBOX": kind, "ALITA_POLICY": "ask", "ALITA_SHARED": "on"}
     command = ["-m", "alita_mcp.server.transports.entry"]
-    async with _connected(kind, command, variables, folder / f"{kind}.log") as (client, pid):
-        await _publish(kind, client)
-        yield Server(kind, client, TOOL, pid)
+    try:
+        async with _connected(kind, command, variables, folder / f"{kind}.log") as (client, relay):
+            await _publish(kind, client)
+            shared = await anyio.to_thread.run_sync(find_servers, home)
+            yield Server(kind, client, TOOL, shared[0]["pid"] if shared else relay)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(stop_servers, home)
 
 
 async def _publish(kind: str, client: Client) -> None:
@@ -196,8 +203,9 @@ async def _publish(kind: str, client: Client) -> None:
 async def _connected(
     name: str, command: list[str], variables: dict[str, str], log: Path
 ) -> AsyncIterator[tuple[Client, int | None]]:
-    inherited = dict(os.environ)  # noqa: TID251 - the process inherits what ours has: DOCKER_HOST, PATH
-    parameters = StdioServerParameters(command=sys.executable, args=command, env=inherited | variables)
+    parameters = StdioServerParameters(
+        command=sys.executable, args=command, env=inherited_environment() | variables
+    )
     before = memory.descendants() if memory.shows_processes() else set()
     started = False
     try:
@@ -210,6 +218,11 @@ async def _connected(
         if started:
             raise
         raise timing.ContenderFailed(f"{name} did not start: {in_words(failed)}") from failed
+
+
+def inherited_environment() -> dict[str, str]:
+    """What a server process has of ours: DOCKER_HOST, PATH."""
+    return dict(os.environ)  # noqa: TID251
 
 
 def _server_process(before: set[int], word: str) -> int | None:

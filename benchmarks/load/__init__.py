@@ -1,6 +1,6 @@
-"""`make bench NAME=load`: many clients that call and search over HTTP, beside a no-op server of the same SDK.
+"""`make bench NAME=load`: many clients that call and search, over HTTP and through the relays of one shared server.
 
-Both servers take turns in one run. Everything that is started ends with it, also on Ctrl-C.
+Over HTTP a no-op server of the same SDK takes turns with ours. Everything that is started ends with it, also on Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import anyio
 from benchmarks.calls import timing
 from benchmarks.load.crowd import Crowd, call_once, run_window
 from benchmarks.load.servers import NOOP, MeasuredServer, publish, start_alita, start_noop
+from benchmarks.load.shared import GOALS as SHARED_GOALS
+from benchmarks.load.shared import measure_shared
 
 GOALS = {"lost": 0, "wrong": 0, "fairness": -0.6, "cpu_ms": 3.5, "throughput_ratio": -0.3, "busy_p50_s": 0.05}
 """At most so much; negative: at least."""
@@ -33,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clients", type=int, nargs="+", default=[50, 200], help="how many (default 50 200)")
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="of each crowd on each server (default 60)"
+    )
+    parser.add_argument(
+        "--shared-seconds",
+        type=float,
+        default=60.0,
+        help="of ten clients over stdio that share a server; 0: none",
     )
     parser.add_argument("--sandbox", default="bubblewrap", help="kind of sandbox (default bubblewrap)")
     parser.add_argument(
@@ -56,7 +64,9 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
                 result["crowds"][str(clients)] = await _measure_crowd(clients, options.seconds, noop, alita)
             if any(options.memory):
                 result["memory"] = await _measure_memory(alita, *options.memory)
-    met = [figures["met"] for figures in result["crowds"].values()]
+        if options.shared_seconds:
+            result["shared"] = await measure_shared(options.sandbox, folder, options.shared_seconds)
+    met = [figures["met"] for figures in (*result["crowds"].values(), *filter(None, [result.get("shared")]))]
     result["met"] = all(met) and result.get("memory", {}).get("met", True)
     return result
 
@@ -135,6 +145,14 @@ def table(result: dict[str, Any]) -> str:
                 f"{name:18} {_cell(figures['noop'].get(name)):>10} {_cell(value):>10}  {sign}{verdict}"
             )
         lines += [f"  {failure}" for failure in figures["alita"]["first_failures"]] + [""]
+    if shared := result.get("shared"):
+        lines.append(f"{shared['clients']} clients over stdio that share {shared['servers']} server")
+        for name, value in shared.items():
+            goal = f"  ≤ {SHARED_GOALS[name]:g}" if name in SHARED_GOALS else ""
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                verdict = ", NOT met" if name in shared["not_met"] else ""
+                lines.append(f"{name:18} {'':>10} {_cell(value):>10}{goal}{verdict}")
+        lines += [f"  {error}" for error in shared["first_errors"]] + [""]
     for what, part in result.get("memory", {}).items():
         if what != "met":
             megabytes = [round(part["resident_bytes"][place] / 1e6, 1) for place in (0, -1)]

@@ -128,6 +128,7 @@ async def connected(kind: str, folder: Path, model: dict[str, str]) -> AsyncIter
         **os.environ,  # noqa: TID251 - the process inherits what ours has: DOCKER_HOST, ALITA_DOCKER_IMAGE
         "ALITA_HOME": str(folder / "home"),
         "ALITA_SANDBOX": kind,
+        "ALITA_SHARED": "off",
         **model,
     }
     words = ["-m", "alita_mcp.server.transports.entry"]

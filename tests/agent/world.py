@@ -18,9 +18,7 @@ from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import Completion, Message, ToolCall
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.structured.json_calls import ToolCallingModel
-from alita_mcp.research.interface import MayFollow
-from alita_mcp.research.values import Document, Passage, Researched, SearchHit
+from alita_mcp.research.values import Document, MayFollow, Passage, Researched, SearchHit
 from alita_mcp.settings import Settings
 
 RUN = "0" * 32
@@ -219,7 +217,7 @@ def world(
         return past
 
     parts = RunParts(
-        abilities=abilities, models=models, implementer=ToolCallingModel(models.role("implementer")), meter=meter,
+        abilities=abilities, models=models, implementer=models.role("implementer"), meter=meter,
         runs=runs, on_event=on_event, past_runs=past_runs, memory=memory, ask=ask, searches=searches, plans=plans,
     )  # fmt: skip
     return World(model, abilities, runs, Run(RUN, request, parts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -176,21 +175,15 @@ async def test_files_that_claim_another_signature_than_their_code_are_not_called
         assert unproven(app.library)
 
 
-async def test_a_grants_file_gives_an_adopted_tool_nothing_before_its_gates_have_run(
-    settings: Settings, tmp_path: Path
-) -> None:
-    grants = tmp_path / "grants.json"
-    grants.write_text(json.dumps({"double": {"network": ["example.org"]}}))
-    grants.chmod(0o600)
-    own = settings.model_copy(update={"grants_file": grants})
-    await left_behind(own, grants=Grants(network=("example.org",)))
-    async with open_library(own, starters=no_starters) as library:
+async def test_an_adopted_tool_is_granted_nothing_before_its_gates_have_run(settings: Settings) -> None:
+    await left_behind(settings, grants=Grants(network=("example.org",)))
+    async with open_library(settings, starters=no_starters) as library:
         assert unproven(library)
         assert not library.entry("double").callable_now
         assert library.effective_grants.of(library.entry("double").manifest) is None
         with pytest.raises(ToolUnavailable, match="verified"):
             await library.approve("double")
     sandbox = ScriptedSandbox(wrong)
-    async with open_app(own, admit=lambda _manifest: (), sandbox=sandbox) as app:
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
         with pytest.raises(ToolUnavailable, match="fails its gates"):
             await app.run_tool("double", {"number": 77})

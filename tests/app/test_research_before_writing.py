@@ -45,7 +45,7 @@ async def test_a_tool_is_written_from_what_was_read_and_its_card_names_the_sourc
             assert isinstance(outcome, Created), outcome
             stored = await app.library.read("digit_sum")
             card = await app.inspect_tool("digit_sum")
-            wanted = read_request({"description": REQUEST, "packages": ["numpi"]})
+            wanted = read_request({"description": REQUEST, "packages": ["reqeusts"]})
             assert not isinstance(wanted, Rejected)
             refused = await app.synthesize(wanted, hear)
     assert {"research", "search"} <= set(stages)
@@ -63,5 +63,5 @@ async def test_a_tool_is_written_from_what_was_read_and_its_card_names_the_sourc
     assert card["report"]["looked_up"]["sources"]
     assert set(site.paths()) <= set(PAGES), "nothing that a page told was done"
     assert isinstance(refused, Rejected)
-    assert "'numpy'" in refused.fix
+    assert "'requests'" in refused.fix
     assert sum(request.path == "/search" for request in asked) == 1

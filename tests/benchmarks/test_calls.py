@@ -211,7 +211,7 @@ def test_each_promised_figure_gets_its_verdict_and_the_table_says_why_one_is_mis
     }  # fmt: skip
     result = {
         "kinds": ["wasm"], "missing": {"docker": "it is not installed"}, "wasm": figures,
-        "stdio": {"noop": {"spaced": spread}, "wasm": {"ratio_to_noop": 3.4, "server_memory": {"growth": 0.06}}},
+        "stdio": {"noop": {"spaced": spread}, "wasm": {"ratio_to_noop": 2.1, "server_memory": {"growth": 0.06}}},
         "rounds": 5, "date": "2026-01-01", "seconds": 12.3, "versions": {"python": "3.11"},
     }  # fmt: skip
     assert {goal.what: goal.met for goal in goals.goals(result)} == {

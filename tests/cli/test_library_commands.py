@@ -6,7 +6,7 @@ import base64
 import json
 import os
 import shutil
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ import anyio
 import pytest
 
 from alita_mcp.cli.main import main
-from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.verification.images import IMAGE_SCHEMA
@@ -407,13 +406,19 @@ def test_doctor_finds_the_embedded_sandbox_and_the_library(
 
 
 @pytest.mark.slow
-def test_doctor_names_settings_of_earlier_versions(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALITA_BRAVE_KEY", "x")
-    monkeypatch.setenv("ALITA_LIMITS", "is none and never was")
-    assert alita("doctor", "--json").json["retired_settings"] == [
-        "ALITA_BRAVE_KEY is ignored: set BRAVE_API_KEY."
+def test_doctor_names_variables_that_are_no_settings(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ALITA_POLICY", "ALITA_TEST_SEED"):
+        monkeypatch.setenv(name, "auto")
+    for name in ("ALITA_BRAVE_KEY", "ALITA_LIMITS", "ALITA_POLCIY", "ALITA_RESPONSE_CACHE_MB"):
+        monkeypatch.setenv(name, "x")
+    said = [
+        "ALITA_BRAVE_KEY is not a setting and is ignored: did you mean BRAVE_API_KEY?",
+        "ALITA_LIMITS is not a setting and is ignored: docs/settings.md lists the settings.",
+        "ALITA_POLCIY is not a setting and is ignored: did you mean ALITA_POLICY?",
+        "ALITA_RESPONSE_CACHE_MB is not a setting and is ignored: docs/settings.md lists the settings.",
     ]
-    assert "✗ ALITA_BRAVE_KEY is ignored: set BRAVE_API_KEY." in alita("doctor").out
+    assert alita("doctor", "--json").json["unknown_settings"] == said
+    assert all(f"✗ {sentence}" in alita("doctor").out for sentence in said)
 
 
 @pytest.mark.slow
@@ -475,41 +480,10 @@ def test_doctor_names_what_earlier_versions_left_and_removes_it_on_demand(alita:
     assert (home / "notes.txt").exists()
 
 
-def learned(home: Path, *texts: str) -> None:
-    with closing(Catalogue(home / "library.sqlite3")) as catalogue:
-        catalogue.change("worded", "double", text="make twins of a number")
-        for text in texts:
-            catalogue.change("learned", "double", text=text)
-
-
 @pytest.mark.usefixtures("made")
-def test_a_card_lists_what_a_tool_is_found_by_and_from_whom(alita: Alita, home: Path) -> None:
-    learned(home, "two of everything")
-    lines = [line.split("  ") for line in alita("show", "double").out.splitlines()]
-    said = {words[-1].strip(): words[1].strip() for words in lines if len(words) > 2}
-    assert said["twice as much"] == "its author"
-    assert said["make twins of a number"] == "others' requests"
-    assert said["two of everything"] == "learned from use"
-    assert alita("show", "double", "--json").json["found_by"] == {
-        "author": ["twice as much", "multiply by two"],
-        "others": ["make twins of a number"],
-        "learned": ["two of everything"],
-    }
-
-
-@pytest.mark.usefixtures("made")
-def test_words_are_taken_back_one_by_one_or_all(alita: Alita, home: Path) -> None:
-    learned(home, "two of everything", "a pair")
-    assert alita("tool", "forget", "double", "two", "of", "everything", "--json").json == {
-        "name": "double", "forgotten": ["two of everything"],
-    }  # fmt: skip
-    refused = alita("tool", "forget", "double", "twice as much")
-    assert refused.status == 2
-    assert "from its author" in refused.err
-    assert alita("tool", "forget", "double").out.split("\n")[:2] == ["make twins of a number", "a pair"]
-    assert "has no learned requests" in alita("tool", "forget", "double").err
-    assert alita("show", "double", "--json").json["found_by"]["learned"] == []
-    assert alita("tool", "forget", "nothing_here").status != 0
+def test_a_card_lists_what_a_tool_is_found_by(alita: Alita) -> None:
+    lines = [line.split("  ")[-1].strip() for line in alita("show", "double").out.splitlines()]
+    assert {"twice as much", "multiply by two"} <= {*lines}
 
 
 @pytest.mark.parametrize("kind", ["wasm", "docker"])

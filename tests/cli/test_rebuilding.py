@@ -29,7 +29,7 @@ def test_the_command_that_rebuilds_says_so_and_doctor_says_it_later(
     alita("list")
     assert caplog.text == said
     assert "The catalogue was missing, and was rebuilt from generated_tools: 11 tools were taken in." in said
-    assert "Approvals, usage, learned words and the journal from before are lost." in said
+    assert "Approvals, usage and the journal from before are lost." in said
     for line in (
         "disabled as before: convert_units",
         "deleted as before: csv_query",

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from alita_mcp.cli.main import main, parse_words
-from alita_mcp.server.api.openapi import describe_api
 from alita_mcp.server.api.values import NewTask
 from tests.conftest import CACHE
 from tests.docs.documents import DOCUMENTS, README, ROOT, Command, commands, fences
@@ -74,8 +73,10 @@ def test_a_command_is_one_that_exists(command: Command) -> None:
         case "curl":
             (address,) = [word for word in words if word.startswith("http://127.0.0.1:8765")]
             verb = words[words.index("-X") + 1].lower() if "-X" in words else "get"
-            described = json.loads(describe_api(needs_token=True))
-            assert verb in described["paths"][urlsplit(address).path.replace("$ID", "{id}")]
+            path = urlsplit(address).path.replace("$ID", "{id}")
+            assert (verb, path) in {
+                ("post", "/api/tasks"), ("get", "/api/tasks/{id}"), ("delete", "/api/tasks/{id}"),
+            }  # fmt: skip
             if "-d" in words:
                 NewTask.model_validate_json(words[words.index("-d") + 1])
         case _:

@@ -22,8 +22,6 @@ from alita_mcp.errors import ModelError
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.interface import Message, ToolCall, ToolSpec
-from alita_mcp.research.json_api import endpoint
-from alita_mcp.research.search.backends import open_search
 from alita_mcp.sandbox.choose import open_sandbox
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.settings import FixedLimits, Settings, read_settings
@@ -56,7 +54,7 @@ def test_each_page_is_short_and_leads_to_an_example_that_is_tested_here() -> Non
     pages = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")}
     index = pages.pop("README.md")
     here = Path(__file__).read_text(encoding="utf-8")
-    assert sorted(pages) == ["client.md", "embedder.md", "gate.md", "model.md", "sandbox.md", "search.md"]
+    assert sorted(pages) == ["client.md", "embedder.md", "gate.md", "model.md", "sandbox.md"]
     for name, text in pages.items():
         assert f"({name})" in index
         assert len(text.splitlines()) <= 60
@@ -73,7 +71,7 @@ def test_each_command_of_a_page_is_one_that_exists() -> None:
     lines = [
         shlex.split(line, comments=True) for found in blocks for block in found for line in block.splitlines()
     ]
-    assert len(lines) >= 9
+    assert len(lines) >= 8
     for program, *words in lines:
         if program == "alita":
             assert parse_words(words)
@@ -199,28 +197,6 @@ async def test_the_embedder_finds_words_that_are_misspelled(settings: Settings) 
         async with open_library(named) as library:
             found = await library.search("unit convertion", 1)
     assert [hit.name for hit in found.results] == ["convert_units"]
-
-
-def wiki(request: httpx.Request) -> httpx.Response:
-    assert request.url.path == "/w/rest.php/v1/search/page"
-    page = {"key": "Tea_ceremony", "title": "Tea ceremony", "excerpt": "A <b>ritual</b>."}
-    pages = [page] if request.url.params["q"] == "tea" else []
-    return httpx.Response(200, stream=httpx.ByteStream(json.dumps({"pages": pages}).encode()))
-
-
-async def test_the_search_back_end_is_asked_beside_the_configured_ones(settings: Settings) -> None:
-    at = endpoint("mediawiki", "https://wiki.example.org", setting="the wiki's address")
-    async with httpx.AsyncClient(transport=httpx.MockTransport(wiki)) as client:
-        ours = example("mediawiki_search").MediaWikiSearch(client, at)
-        with anyio.fail_after(WAIT_S):
-            async with open_search(settings, has_model=False, also_backends=[ours]) as search:
-                assert search.backends == ("mediawiki",)
-                (hit,) = (await search.search("tea")).hits
-    assert (hit.url, hit.title, hit.snippet) == (
-        "https://wiki.example.org/wiki/Tea_ceremony",
-        "Tea ceremony",
-        "A ritual.",
-    )
 
 
 WAITS = '''def wait(timeout: float) -> float:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import tomllib
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from alita_mcp.cli.setup.clients import CLIENTS, Launch, Remote, codex_toml
-from alita_mcp.library.grants.grants_file import read_grants_file
 from alita_mcp.server.api.values import NewTask
 from alita_mcp.toolsmith.requests.request import read_request
-from alita_mcp.values import Grants
 from benchmarks.synthesis.tool_requests import ToolRequest
 from tests.docs.documents import DOCUMENTS, README, fences
 
@@ -27,13 +23,8 @@ BLOCKS = [
 ]
 
 
-def is_grants(value: dict[str, Any]) -> bool:
-    rights = {*Grants.model_fields, "digest", "any_version"}
-    return all(isinstance(each, dict) and each.keys() <= rights for each in value.values())
-
-
 @pytest.mark.parametrize("text", BLOCKS)
-def test_json_is_what_its_reader_takes(text: str, tmp_path: Path) -> None:
+def test_json_is_what_its_reader_takes(text: str) -> None:
     value = json.loads(text)
     if {"mcpServers", "servers", "mcp", "context_servers"} & value.keys():
         entries = [client.document(LAUNCH) for client in CLIENTS.values()]
@@ -49,11 +40,7 @@ def test_json_is_what_its_reader_takes(text: str, tmp_path: Path) -> None:
     elif "items" in value:  # a sample of docs/rehearsal.md, which tests/test_grants.py compares
         assert value["name"] == "sample"
     else:
-        assert is_grants(value)
-        file = tmp_path / "grants.json"
-        file.write_text(text, encoding="utf-8")
-        file.chmod(0o600)
-        assert read_grants_file(file).keys() == value.keys()
+        raise AssertionError(text)
 
 
 def test_toml_is_what_codex_is_given() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -46,7 +47,11 @@ def test_the_steps_of_the_picture_are_steps_of_the_demo() -> None:
 @pytest.mark.process
 @pytest.mark.exhaustive
 def test_the_demo_says_today_what_was_recorded() -> None:
-    def said(recording: dict[str, list[dict[str, object]]]) -> list[dict[str, object]]:
-        return [{key: step[key] for key in ("title", "told")} for step in recording["steps"]]
+    def said(recording: dict[str, list[dict[str, Any]]]) -> list[tuple[str, list[str]]]:
+        # a slow machine says what it waits for
+        return [
+            (step["title"], [line for line in step["told"] if "trying the sandbox" not in line])
+            for step in recording["steps"]
+        ]
 
     assert said(tool_born.record()) == said(RECORDED)

@@ -20,21 +20,19 @@ SEED = os.environ.get("ALITA_TEST_SEED", "0")
 
 
 @pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory, inputs_door: str, workers_door: str) -> Path:
+def pristine(tmp_path_factory: pytest.TempPathFactory, workers_door: str) -> Path:
     """The home, to be copied."""
     home = tmp_path_factory.mktemp("pristine") / "home"
-    with open_warm(warm_up, inputs_door, workers_door, ()) as warm:
+    with open_warm(warm_up, workers_door, ()) as warm:
         warm.run(fill, home)
     return home
 
 
 @pytest.fixture(scope="session")
-def warm(
-    pristine: Path, tmp_path_factory: pytest.TempPathFactory, inputs_door: str, workers_door: str
-) -> Iterator[Warm]:
+def warm(pristine: Path, tmp_path_factory: pytest.TempPathFactory, workers_door: str) -> Iterator[Warm]:
     """The process, once it has imported what a look at the home imports."""
     copy = copy_home(pristine, tmp_path_factory.mktemp("looked-at") / "home")
-    with open_warm(warm_up, inputs_door, workers_door, ()) as first:
+    with open_warm(warm_up, workers_door, ()) as first:
         modules = first.run(list_modules, copy)
-    with open_warm(warm_up, inputs_door, workers_door, modules) as warm:
+    with open_warm(warm_up, workers_door, modules) as warm:
         yield warm

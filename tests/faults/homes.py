@@ -30,7 +30,6 @@ from alita_mcp.server.transports.http_token import ensure_token
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Grants
 from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
-from alita_mcp.verification.properties import input_source
 from tests import warm_programs
 from tests.agent.memory.remembered import stated, summed
 from tests.cli.conftest import Said
@@ -42,7 +41,7 @@ from tests.server.in_memory import builder, called, connected, library_of, succe
 
 CALLS: dict[str, dict[str, Any]] = {
     "vowel_share": {"text": "abcdefg"}, "repeat_rows": {"text": "ab", "times": 2}, "reviewed": {"number": 1},
-    "granted": {}, "filed": {}, "asking": {}, "switched_off": {}, "thrown_away": {}, "thrown_late": {},
+    "granted": {}, "asking": {}, "switched_off": {}, "thrown_away": {}, "thrown_late": {},
 }  # fmt: skip
 """Tools of the home, with arguments for a call: three that ask for nothing, three that ask, three that are gone."""
 ASKING_CODE: dict[str, Any] = {
@@ -74,10 +73,8 @@ class Seen(NamedTuple):
         )
 
 
-def warm_up(inputs_door: str, workers_door: str, modules: Sequence[str]) -> None:
+def warm_up(workers_door: str, modules: Sequence[str]) -> None:
     """Makes forks of this process fast: they share modules and the command line; their processes are forked as well."""
-    os.environ[warm_programs.DOOR] = inputs_door
-    input_source._PROGRAM = warm_programs.__file__
     process.module_command = lambda _module, *_words: [
         sys.executable,
         "-I",
@@ -96,7 +93,7 @@ def enter(home: Path) -> None:
     """Sets what a process needs to work on a home."""
     settings = {
         "home": home, "sandbox": IN_PROCESS, "embedder": "none", "keep_values": "true",
-        "grants_file": home / "grants.json", "secrets_file": home / "secrets.json",
+        "secrets_file": home / "secrets.json",
     }  # fmt: skip
     os.environ.update({f"ALITA_{name.upper()}": str(value) for name, value in settings.items()})
 
@@ -119,12 +116,11 @@ def must(*words: str, **options: Any) -> str:
 def fill(home: Path) -> None:
     """Makes the home; leaves it as a process does that is killed while it serves."""
     home.mkdir(mode=0o700)
-    for name, content in {"grants": {}, "secrets": {"token": "hunter2-hunter2"}}.items():
+    for name, content in {"secrets": {"token": "hunter2-hunter2"}}.items():
         (home / f"{name}.json").write_text(json.dumps(content))
         (home / f"{name}.json").chmod(0o600)
     enter(home)
     anyio.run(publish, home)
-    (home / "grants.json").write_text('{"filed": {"secrets": ["token"]}}')
     for words in ("pin repeat_rows", "rollback vowel_share", "delete thrown_away"):
         must("tool", *words.split())
     ensure_token(read_settings())
@@ -143,7 +139,7 @@ def digest_of(name: str) -> str:
 async def publish(home: Path) -> None:
     async with opened(home) as library:
         for name in list(CALLS)[3:]:
-            grants = Grants(secrets=("token",) if name in ("granted", "filed", "asking") else ())
+            grants = Grants(secrets=("token",) if name in ("granted", "asking") else ())
             await library.publish(simple(name, grants=grants), expected_version=0)
     async with connected(builder(read_settings())(), "modern") as client:
         for each in (REPEAT, shift("reviewed", 7), VOWEL_SHARE):

@@ -96,8 +96,6 @@ STEPS: dict[str, Callable[[Catalogue, str], None]] = {
     "evidence": change("passed elsewhere", sandbox="wasm", lock=""),
     "approve": approve,
     "revoke": change("revoked"),
-    "word": change("worded", text="in other words"),
-    "word again": change("worded", text="in still other words"),
 }
 moves = st.lists(
     st.tuples(st.sampled_from(sorted(STEPS)), st.sampled_from(NAMES), st.booleans()), max_size=25
@@ -199,7 +197,7 @@ def work_of(tools: CatalogueReader, ask: Callable[[CatalogueReader], object]) ->
 ASKED: dict[str, Callable[[CatalogueReader], object]] = {
     "one tool": lambda tools: tools.entry("tool_0007"),
     "one tool again": lambda tools: tools.entry("alpha"),
-    "the listed ones": lambda tools: tools.candidates(5, 2, filed=["alpha"]),
+    "the listed ones": lambda tools: tools.candidates(5, 2),
     "the most used ones": lambda tools: tools.most_used(3),
     "the first ones": lambda tools: next(tools.entries()),
     "names after one": lambda tools: tools.names(after="tool_00", limit=10),
@@ -290,7 +288,7 @@ def test_a_damaged_row_is_named_and_hides_no_other(
         assert [entry.name for entry in tools.entries()] == ["gamma"]
         assert "beta is quarantined" in caplog.text
         assert "alpha is quarantined" in caplog.text
-        assert list(tools.some(tools.candidates(5, 2, filed=()))) == ["gamma"]
+        assert list(tools.some(tools.candidates(5, 2))) == ["gamma"]
         assert tools.counts()["quarantined"] == 1
         for name in ("alpha", "beta"):
             with pytest.raises(ToolQuarantined, match=f"{name} is quarantined.*Restore"):

@@ -56,7 +56,7 @@ FULL = VerificationReport(
         dropped=(3,),
         contradicting=(DroppedTest(test={"arguments": {"n": 1}, "expected": 2}, got=3),),
     ),
-    usage=Usage(calls=8, prompt_tokens=12_345, completion_tokens=678, cost_usd=0.0123, seconds=9.5, cached=2),
+    usage=Usage(calls=8, prompt_tokens=12_345, completion_tokens=678, cost_usd=0.0123, seconds=9.5),
     written_from=WrittenFrom(
         request="add",
         signature="def add(n: int) -> int",
@@ -88,7 +88,7 @@ def test_every_piece_of_evidence_has_its_line() -> None:
         "candidates: 5 against 3 suites; 60% behave alike and pass 75% of the tests; repairs",
         "tests: 3 kept, 1 dropped",
         'dropped: {"arguments": {"n": 1}, "expected": 2}, but the chosen one gives 3',
-        "models: 8 calls, 2 answers kept from before, 12,345 + 678 tokens, 0.0123 USD, 9.5 s",
+        "models: 8 calls, 12,345 + 678 tokens, 0.0123 USD, 9.5 s",
         "assumed: zero: allowed",
         "assumed: one: refused",
         "source: https://a.example/x An API 2026-05-01T09:00:00",

@@ -1,4 +1,4 @@
-"""Homes and grants files that someone else may change are refused; the hint mends them."""
+"""Homes and secrets files that someone else may change are refused; the hint mends them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.app.secrets_file import read_secrets_file
-from alita_mcp.errors import AlitaError, LibraryError, UsageError
+from alita_mcp.errors import AlitaError, LibraryError
 from alita_mcp.library.grants.exposure import exposure
-from alita_mcp.library.grants.grants_file import GrantsFile, read_grants_file
 from tests.library.factory import accepted, opened, simple
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes and owners are POSIX's")
@@ -126,36 +125,8 @@ async def test_what_somebody_else_owns_is_refused_until_the_hint_is_followed(tmp
         await open_home()
     carry_out(refused.value.hint)
     await open_home()
-    for read in (read_grants_file, read_secrets_file):
-        os.chown(file, SOMEBODY, -1)
-        with pytest.raises(AlitaError, match="belongs to another user") as refused_file:
-            read(file)
-        carry_out(refused_file.value.hint)
-        assert read(file) == {}
-
-
-@pytest.mark.parametrize("mode", [0o664, 0o622, 0o646, 0o666])
-def test_a_grants_file_that_others_may_write_is_refused_until_the_hint_is_followed(
-    tmp_path: Path, mode: int
-) -> None:
-    path = tmp_path / "grants.json"
-    path.write_text('{"fetch": {"model": true}}')
-    path.chmod(mode)
-    with pytest.raises(UsageError, match=f"others may write it .mode {mode:o}") as refused:
-        GrantsFile(path)
-    carry_out(refused.value.hint)
-    assert list(GrantsFile(path).names()) == ["fetch"]
-
-
-def test_a_grants_file_that_becomes_writable_by_others_grants_nothing_any_more(tmp_path: Path) -> None:
-    path = tmp_path / "grants.json"
-    path.write_text('{"fetch": {"model": true}}')
-    path.chmod(0o644)
-    file = GrantsFile(path)
-    path.chmod(0o666)
-    file.refresh()
-    assert list(file.names()) == []
-    assert "others may write it" in file.problem
-    path.chmod(0o644)
-    file.refresh()
-    assert list(file.names()) == ["fetch"]
+    os.chown(file, SOMEBODY, -1)
+    with pytest.raises(AlitaError, match="belongs to another user") as refused_file:
+        read_secrets_file(file)
+    carry_out(refused_file.value.hint)
+    assert read_secrets_file(file) == {}

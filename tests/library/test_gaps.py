@@ -6,6 +6,7 @@ from typing import Any
 from alita_mcp.library.catalogue.use import FOUND_NOTHING
 from alita_mcp.library.journal.gaps import MAX_TEXTS, find_gaps, group_texts
 from alita_mcp.library.opening import open_library
+from alita_mcp.library.private_text import looks_private
 from alita_mcp.library.rows import JournalRow
 from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.settings import Settings
@@ -77,3 +78,19 @@ async def test_what_looks_private_is_not_kept_of_a_search_in_vain(tmp_path: Path
         library.calls.record_search("a call", SearchAnswer(fit="match", total=1, results=()))
         rows = library.journal(10, FOUND_NOTHING)
     assert [each.detail["query"] for each in rows] == ["brew coffee"]
+
+
+def test_private_words_are_recognised_and_plain_ones_are_not() -> None:
+    for plain in (
+        "convert 25 °C to °F", "parse 2026-11-21 as a date", "wie viele Wörter hat ein Text", "文字数を数える",
+        "and/or logic",
+        "dd/mm/yyyy to ISO", "count_words for snake_case", "is 17 prime?", "token count of a text", "C to F", "x" * 31,
+    ):  # fmt: skip
+        assert not looks_private(plain), plain
+    for private in (
+        "~/notes/today.txt", "call +49 170 1234567", r"\\host\share", "numbers for jane.doe@example.org",
+        "add numbers from https://example.org/x", "numbers of card 4111 1111 1111 1111",
+        "add numbers, my password is hunter2", r"add numbers in C:\Users\jane",
+        "numbers QWxhZGRpbjpvcGVuIHNlc2FtZQ0123", "numbers deadbeefdeadbeefdeadbeefdeadbeef",
+    ):  # fmt: skip
+        assert looks_private(private), private

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -117,7 +116,7 @@ def drawn(draw: random.Random) -> dict[str, Any]:
         "pinned": draw.random() < 0.05,
         "asks": draw.choice([(), (), ("example.org",), ("*",)]),
         "approved": draw.random() < 0.5,
-        "filed": draw.random() < 0.1,
+        "in_part": draw.random() < 0.5,
         "used": draw.choice([None, draw.randrange(90)]),
         "calls": draw.randrange(1_200),
     }
@@ -138,18 +137,11 @@ def test_a_few_rows_of_the_catalogue_are_enough_to_choose_as_of_all_entries(seed
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         names = [f"tool_{number:02}" for number in range(len(tools))]
-        filed = {
-            name: {"network": ["example.org"]}
-            for name, tool in zip(names, tools, strict=True)
-            if tool["filed"]
-        }
-        (home / "grants.json").write_text(json.dumps(filed))
-        store = Store(home, None, grants_file=home / "grants.json")
+        store = Store(home, None)
         try:
             enter(store.catalogue, dict(zip(names, tools, strict=True)))
             everything = list(store.reader.entries())
-            filed_names = store.effective_grants.names_in_file()
-            few = store.reader.candidates(at_most, newcomers(at_most), filed=filed_names)
+            few = store.reader.candidates(at_most, newcomers(at_most))
             chosen = Promotion(at_most).choose(store.reader.some(few).values())
             assert chosen == Promotion(at_most).choose(everything)
             assert [each.name for each in chosen] == best_of(everything, at_most)
@@ -199,7 +191,8 @@ def enter(catalogue: Catalogue, tools: dict[str, dict[str, Any]]) -> None:
     digests = {manifest.name: manifest.digest for manifest in manifests}
     for name, tool in tools.items():
         if tool["asks"] and tool["approved"]:
-            catalogue.change("approved", name, 1, digest=digests[name], part="")
+            part = Grants(network=("example.org",)).model_dump_json() if tool["in_part"] else ""
+            catalogue.change("approved", name, 1, digest=digests[name], part=part)
         if tool["pinned"]:
             catalogue.change("pinned", name)
         if tool["change"]:
@@ -211,6 +204,6 @@ def test_a_tool_whose_time_is_none_hides_no_other(home: Path) -> None:
     for name, created in (("timeless", "some day"), ("tool_a", moment(1)), ("tool_b", moment(2))):
         manifest = manifest_of(simple(name), 1).model_copy(update={"created_at": created})
         store.catalogue.publish((manifest, "seal", "scripted"))
-    found = store.reader.some(store.reader.candidates(3, 0, filed=()))
+    found = store.reader.some(store.reader.candidates(3, 0))
     store.close()
     assert set(names(Promotion(3), *found.values())) == {"timeless", "tool_a", "tool_b"}

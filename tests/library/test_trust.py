@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -12,10 +11,8 @@ import pytest
 
 from alita_mcp.errors import LibraryError, ToolQuarantined, ToolUnavailable
 from alita_mcp.library.library import Library
-from alita_mcp.library.opening import open_library
 from alita_mcp.library.trust.trust import MAX_LINE, contradiction, what_would_raise
 from alita_mcp.library.versions.files import manifest_of
-from alita_mcp.settings import Settings
 from alita_mcp.values import (
     Check,
     Grants,
@@ -28,7 +25,6 @@ from tests.library.factory import (
     SLUGIFY_EXAMPLES,
     accepted,
     forge,
-    no_starters,
     opened,
     version_folder,
     write_version_folder,
@@ -147,24 +143,6 @@ async def test_a_provisional_tool_cannot_be_approved_and_hears_what_would_raise_
         assert "tests of your own" in said
 
 
-@pytest.mark.parametrize("with_digest", [False, True])
-async def test_a_line_in_the_grants_file_does_not_cover_a_provisional_tool(
-    home: Path, tmp_path: Path, with_digest: bool
-) -> None:
-    file = tmp_path / "grants.json"
-    file.write_text("{}", encoding="utf-8")
-    settings = Settings(home=home, grants_file=file)
-    async with open_library(settings, starters=no_starters) as library:
-        thin = await library.publish(accepted(grants=ASKING, **THIN), expected_version=0)
-        line: dict[str, Any] = {"network": ["api.example.org"]}
-        if with_digest:
-            line["digest"] = thin.digest
-        file.write_text(json.dumps({"slugify": line}), encoding="utf-8")
-        await library.refresh()
-        assert "verified tools only" in await refused(library)
-        assert library.effective_grants.of(thin) is None
-
-
 async def test_an_approval_that_somehow_stands_in_the_catalogue_does_not_cover_it_either(home: Path) -> None:
     async with opened(home) as library:
         thin = await library.publish(accepted(grants=ASKING, **THIN), expected_version=0)
@@ -190,14 +168,11 @@ async def test_once_raised_it_can_be_approved_and_what_was_approved_before_count
 
 
 async def test_a_later_version_of_thin_evidence_takes_neither_the_grants_nor_the_place_of_the_verified_one(
-    home: Path, tmp_path: Path
+    home: Path,
 ) -> None:
-    file = tmp_path / "grants.json"
-    line = {"network": ["api.example.org"], "any_version": True}
-    file.write_text(json.dumps({"slugify": line}), encoding="utf-8")
-    async with open_library(Settings(home=home, grants_file=file), starters=no_starters) as library:
+    async with opened(home) as library:
         await library.publish(accepted(grants=ASKING), expected_version=0)
-        assert library.entry("slugify").callable_now
+        assert (await library.approve("slugify")).callable_now
         await library.publish(accepted(description="Slugs.", grants=ASKING, **THIN), expected_version=1)
         assert (library.entry("slugify").manifest.version, library.entry("slugify").callable_now) == (1, True)
         await library.rollback("slugify", 2)

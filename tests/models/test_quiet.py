@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.process, pytest.mark.extra("models")]
 
 KEY = "sk-0123456789abcdef"
 ASK = """
-import logging, sys, anyio
+import gc, logging, sys, anyio
 logging.basicConfig(stream=sys.stderr, level=sys.argv[2])
 from alita_mcp.errors import ModelError
 from alita_mcp.models.interface import Message
@@ -35,6 +35,8 @@ async def main():
 
 anyio.run(main)
 anyio.run(main)
+assert gc.isenabled()
+assert gc.get_freeze_count() > 100_000, "garbage was looked for during the import"
 """
 
 

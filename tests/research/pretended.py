@@ -9,12 +9,11 @@ import anyio
 
 from alita_mcp.errors import UsageError
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.values import (
     Document,
     FailedBackend,
     Found,
-    PackageFacts,
+    MayFollow,
     Passage,
     Researched,
     ResearchLimits,
@@ -74,24 +73,10 @@ class TableFetcher:
 
 
 @dataclass
-class TableIndex:
-    known: Mapping[str, PackageFacts] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-    is_down: bool = False
-
-    async def read_facts(self, name: str) -> PackageFacts:
-        self.asked.append(name)
-        if self.is_down:
-            raise UsageError("The package index did not answer: ConnectError.")
-        return self.known.get(name, PackageFacts(name=name, exists=False))
-
-
-@dataclass
 class ScriptedWebAgent:
     """Gives scripted passages for every question, or what a function says."""
 
     passages: Callable[[str], Sequence[Passage]] = lambda _question: ()
-    index: TableIndex = field(default_factory=TableIndex)
     backends: tuple[str, ...] = ("table",)
     questions: list[str] = field(default_factory=list)
     limits: list[ResearchLimits] = field(default_factory=list)
@@ -120,6 +105,3 @@ class ScriptedWebAgent:
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         raise UsageError(f"{url!r} is not fetched here.")
-
-    async def package(self, name: str) -> PackageFacts:
-        return await self.index.read_facts(name)

@@ -1,4 +1,4 @@
-"""The whole web agent against local servers: a search, pages that are good or hostile, a package index."""
+"""The whole web agent against local servers: a search, pages that are good or hostile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from alita_mcp.research.values import ResearchLimits
 from alita_mcp.research.web_agent import open_web_agent
 from alita_mcp.settings import Settings
 from tests.research.whole_web import PAGES, QUESTION, world
-from tests.scripted_embedder import ScriptedEmbedder
 
 pytestmark = pytest.mark.extra("web")
 
@@ -38,16 +37,6 @@ async def test_a_question_is_answered_from_pages_with_their_addresses_and_hostil
     assert set(site.paths()) <= set(PAGES)
 
 
-async def test_packages_are_looked_up_in_the_index(settings: Settings) -> None:
-    with anyio.fail_after(WAIT_S), world(settings) as (configured, _, asked):
-        async with open_web_agent(configured, has_model=False, embedder=ScriptedEmbedder()) as web:
-            alike = await web.package("numpi")
-            missing = await web.package("there-is-none")
-    assert (alike.exists, alike.looks_like) == (True, "numpy")
-    assert (missing.exists, missing.name) == (False, "there-is-none")
-    assert {"/simple/numpi/", "/simple/there-is-none/"} <= {request.path for request in asked}
-
-
 async def test_settings_that_do_not_fit_are_said_at_the_first_question(settings: Settings) -> None:
     wrong = settings.model_copy(update={"search": "tavily"})
     async with open_web_agent(wrong, has_model=True) as web:
@@ -55,7 +44,3 @@ async def test_settings_that_do_not_fit_are_said_at_the_first_question(settings:
             await web.research(QUESTION)
         with pytest.raises(UsageError, match="TAVILY_API_KEY"):
             assert web.backends
-    broken = settings.model_copy(update={"embedder": "no_such_module:Class"})
-    async with open_web_agent(broken, has_model=False) as web:
-        with pytest.raises(UsageError, match="no_such_module"):
-            await web.research(QUESTION)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.errors import ModelError
 from alita_mcp.research.passages import (
     CHARACTERS_A_TOKEN,
     MAX_PARTS,
@@ -18,7 +15,6 @@ from alita_mcp.research.passages import (
     split_documents,
 )
 from alita_mcp.research.values import Document
-from tests.scripted_embedder import ScriptedEmbedder
 
 FILLING = "Nothing of interest is said here about the weather of that year. "
 ROWS = "\n".join(f"| bird{n} | {n * 10} g | {n} |" for n in range(200))
@@ -124,25 +120,6 @@ async def test_a_page_whose_script_sets_no_words_apart_is_ranked_too() -> None:
     page = Document(url="u", text=f"{filling}\n\n{answer}\n\n{filling}")
     first, *_ = await best_passages("\u6e7f\u5ea6\u306e\u5358\u4f4d", [page], 300)
     assert answer in first.text
-
-
-async def test_an_embedder_finds_what_is_said_in_other_words() -> None:
-    asked = "What do physicians earn?"
-    answer = Document(url="a", text="Doctors make 200,000 a year.")
-    others = [Document(url=f"o{n}", text=f"What people say about number {n} is not known.") for n in range(9)]
-    embedder = ScriptedEmbedder(synonyms={"doctors": "physicians", "make": "earn"})
-    by_words = await best_passages(asked, [*others, answer], 500)
-    by_meaning = await best_passages(asked, [*others, answer], 500, embedder)
-    assert by_meaning[0].url == "a"
-    assert by_words[0].score == 0
-
-
-async def test_an_embedder_that_fails_is_done_without() -> None:
-    async def dead(_texts: Sequence[str]) -> None:
-        raise ModelError("no answer")
-
-    passages = await best_passages("heights of ears", [GUIDE], 300, ScriptedEmbedder(before=dead))
-    assert passages == await best_passages("heights of ears", [GUIDE], 300)
 
 
 @pytest.mark.slow

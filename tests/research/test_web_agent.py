@@ -11,9 +11,8 @@ import pytest
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.values import FailedBackend, Researched, ResearchLimits, SearchHit
-from alita_mcp.research.web_agent import CONCURRENCY, NOT_ALLOWED, Parts, SearchingAgent
-from tests.research.pretended import NOW, Never, Page, TableFetcher, TableIndex, TableSearch, page
-from tests.scripted_embedder import ScriptedEmbedder
+from alita_mcp.research.web_agent import CONCURRENCY, NOT_ALLOWED, Parts, WebAgent
+from tests.research.pretended import NOW, Never, Page, TableFetcher, TableSearch, page
 
 pytestmark = pytest.mark.extra("web")
 
@@ -25,21 +24,21 @@ def hits(*urls: str, snippet: str = "") -> tuple[SearchHit, ...]:
     return tuple(SearchHit(url=url, title=f"About {url}", snippet=snippet) for url in urls)
 
 
-def made_of(*parts: Any) -> SearchingAgent:
+def made_of(*parts: Any) -> WebAgent:
     async def open_parts() -> Parts:
         return Parts(*parts)
 
-    return SearchingAgent(open_parts, lambda: ("table",))
+    return WebAgent(open_parts, lambda: ("table",))
 
 
 def agent(
     pages: dict[str, Page], found: Sequence[SearchHit] = ()
-) -> tuple[SearchingAgent, TableFetcher, TableSearch]:
+) -> tuple[WebAgent, TableFetcher, TableSearch]:
     fetcher, search = TableFetcher(pages), TableSearch(tuple(found) or hits(*pages))
-    return made_of(search, fetcher, TableIndex()), fetcher, search
+    return made_of(search, fetcher), fetcher, search
 
 
-async def ask(web: SearchingAgent, **changes: object) -> Researched:
+async def ask(web: WebAgent, **changes: object) -> Researched:
     with anyio.fail_after(WAIT_S):
         return await web.research(QUESTION, ResearchLimits(**changes))
 
@@ -109,7 +108,7 @@ async def test_time_that_is_up_ends_the_reading_and_what_was_read_counts() -> No
 
 async def test_a_search_that_hangs_leaves_what_the_given_addresses_say() -> None:
     search = TableSearch(hangs=True)
-    web = made_of(search, TableFetcher({"https://given/": "Owls hear."}), TableIndex())
+    web = made_of(search, TableFetcher({"https://given/": "Owls hear."}))
     with anyio.fail_after(WAIT_S):
         found = await web.research(
             QUESTION, ResearchLimits(seconds=0.2), urls=["https://given/", "https://given/"]
@@ -141,7 +140,7 @@ async def test_back_ends_that_failed_are_told_and_stages_are_heard() -> None:
 
     failed = (FailedBackend(backend="other", reason="answered 429"),)
     search = TableSearch(hits("https://a/"), failed=failed)
-    web = made_of(search, TableFetcher({"https://a/": "Owls hear."}), TableIndex(), ScriptedEmbedder())
+    web = made_of(search, TableFetcher({"https://a/": "Owls hear."}))
     with anyio.fail_after(WAIT_S):
         found = await web.research("  How\n do owls hear?" + "x" * 9_000, on_stage=hear)
     assert found.failed == failed
@@ -157,15 +156,15 @@ async def test_the_parts_are_opened_at_the_first_question_and_tried_again_where_
         await anyio.lowlevel.checkpoint()
         if failures:
             raise failures.pop()
-        opened.append(Parts(TableSearch(), TableFetcher({"https://a/": "Owls hear."}), TableIndex()))
+        opened.append(Parts(TableSearch(), TableFetcher({"https://a/": "Owls hear."})))
         return opened[-1]
 
-    web = SearchingAgent(open_parts, lambda: ("table",))
+    web = WebAgent(open_parts, lambda: ("table",))
     assert (web.backends, len(failures)) == (("table",), 1)
     with anyio.fail_after(WAIT_S):
         with pytest.raises(UsageError, match="TAVILY_API_KEY"):
             await web.fetch("https://a/")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(web.fetch, "https://a/")
-            tasks.start_soon(web.package, "x")
+            tasks.start_soon(web.fetch, "https://a/")
     assert len(opened) == 1

@@ -1,4 +1,4 @@
-"""A search, pages that are good or hostile and a package index on local servers, with settings that name them."""
+"""A search, and pages that are good or hostile, on local servers, with settings that name them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,15 @@ PAGES: dict[str, Answer] = {
     "/picture": Reply(b"\x89PNG", kind="image/png"),
     "/huge": Reply(b"<p>sensor humidity unit</p>" * 400_000),
 }
-WHEEL = "numpi-1.0-py3-none-any.whl"
 
 
 @contextmanager
 def world(
     settings: Settings, pages: dict[str, Answer] = PAGES
 ) -> Iterator[tuple[Settings, Site, list[Request]]]:
-    """Settings that name a search and an index of ours; the search finds every page, and one that is not public."""
+    """Settings that name a search of ours; the search finds every page, and one that is not public."""
 
     def answer(request: Request) -> Json:
-        if request.path.startswith("/simple/"):
-            return project(request.path.split("/")[2])
         if request.path != "/search":
             return Json({"message": "Not Found"}, status=404)
         found = [{"url": site.url(path), "title": path, "content": ""} for path in pages]
@@ -47,17 +44,6 @@ def world(
         changes = {
             "search": "searxng",
             "searxng_url": url,
-            "package_index": f"{url}/simple",
             "web_allow": site.place,
         }
         yield settings.model_copy(update=changes), site, asked
-
-
-def project(name: str) -> Json:
-    if name != "numpi":
-        return Json({"message": "Not Found"}, status=404)
-    files = [
-        {"filename": WHEEL, "url": f"http://x/{WHEEL}", "hashes": {}, "upload-time": "2026-01-02T03:04:05Z"}
-    ]
-    said = {"meta": {"api-version": "1.1"}, "name": "numpi", "versions": ["1.0"], "files": files}
-    return Json(said, headers={"content-type": "application/vnd.pypi.simple.v1+json"})

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-import anyio
-
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Example, Grants, Limits
@@ -89,8 +84,6 @@ async def stock(settings: Settings, sandbox: str) -> Settings:
         for name, called in CALLING.items():
             code = PASSING_ON.format(name=name, called=called)
             await library.publish(_tool(name, code, sandbox, called), expected_version=0)
-    granted = {name: {"tools": [called], "any_version": True} for name, called in CALLING.items()}
-    del granted["not_approved"]
-    file = anyio.Path(settings.home.parent, "grants.json")
-    await file.write_text(json.dumps(granted), encoding="utf-8")
-    return settings.model_copy(update={"grants_file": Path(file)})
+        for name in CALLING.keys() - {"not_approved"}:
+            await library.approve(name)
+    return settings

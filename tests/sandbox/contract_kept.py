@@ -96,6 +96,19 @@ class KeptContract:
             assert (await run(sandbox, job)).value == [1, False]
         assert (sandbox.figures().started, sandbox.figures().idle) == (2, 0)
 
+    async def test_a_spare_worker_serves_the_first_call_of_any_tool_without_a_network(
+        self, sandbox: IsolatedSandbox
+    ) -> None:
+        for _ in range(2):
+            await sandbox.warm_up()
+        connects = Job(
+            code=COUNTS, function="f", arguments={"path": "/tmp/x"}, grants=Grants(network=("a.org",))
+        )
+        assert (await run(sandbox, connects, Oracle())).value == [1, False]
+        assert sandbox.figures().started == 2
+        assert [await value(sandbox, COUNTS, path="/tmp/trace") for _ in range(2)] == [[1, False]] * 2
+        assert sandbox.figures().started == 2
+
     async def test_an_import_that_leaves_what_calls_would_share_gets_workers_of_one_call(
         self, sandbox: IsolatedSandbox
     ) -> None:

@@ -143,10 +143,10 @@ _SHADOWS: dict[str, str | bytes] = dict.fromkeys(
 ROOM = "more room than an environment may have"
 
 HOSTILE_PACKAGES = (
-    HostilePackage("sources whose set-up runs code", _source, "only-source", "'only-source' has no wheel"),
+    HostilePackage("sources whose set-up runs code", _source, "only-source", "has no usable wheels"),
     HostilePackage(
         "sources of a dependency", _source_of_a_dependency, "leads-on",
-        "'only-source', which leads-on needs, has no wheel",
+        "has no usable wheels",
     ),
     HostilePackage("sources of a higher version", _newer_source, "drawn", files=("drawn.py",)),
     HostilePackage(
@@ -182,7 +182,7 @@ HOSTILE_PACKAGES = (
         "symbolic links", _wheel("links", {"links.py": ""}, {"links_home": "/", "links_passwd": "/etc/passwd"}),
         "links", files=("links.py", "links_home", "links_passwd"),
     ),
-    HostilePackage("metadata of another package", _other_name, "outside", "outside is not a valid wheel"),
+    HostilePackage("metadata of another package", _other_name, "outside", "outside==1 has an invalid package format"),
     HostilePackage("metadata of another version", _other_version, "old", "version does not match filename"),
     HostilePackage("a record of files elsewhere", _lying_record, "record", files=("record.py",)),
     HostilePackage("two members of one name", _two_of_a_name, "twice", "twice"),

@@ -110,21 +110,13 @@ async def test_an_old_bubblewrap_is_refused(
         await BubblewrapSandbox(settings).run(ADD)
 
 
-async def test_without_control_groups_it_refuses_unless_weak_limits_are_accepted(
-    bubblewrap: None, home: Path, tmp_path: Path
-) -> None:
+async def test_without_control_groups_it_refuses(bubblewrap: None, home: Path, tmp_path: Path) -> None:
     nowhere = Cgroups(tmp_path / "cgroup", tmp_path / "own")
     sandbox = BubblewrapSandbox(Settings(home=home), nowhere)
     with pytest.raises(SandboxUnavailable, match="cannot be limited") as refused:
         await sandbox.run(ADD)
-    assert "ALITA_ALLOW_WEAK_LIMITS" in refused.value.hint
-    assert "ALITA_ALLOW_WEAK_LIMITS" in (await sandbox.probe()).hint
-
-    weak = BubblewrapSandbox(Settings(home=home, allow_weak_limits=True), nowhere)
-    with anyio.fail_after(WAIT_SECONDS):
-        assert (await weak.run(ADD)).value == 42
-        report = await weak.probe()
-    assert report.isolates, report
+    assert "ALITA_SANDBOX=wasm" in refused.value.hint
+    assert "ALITA_SANDBOX=wasm" in (await sandbox.probe()).hint
 
 
 @pytest.mark.parametrize("honest", [True, False])

@@ -32,7 +32,7 @@ class Scene:
 
     def __init__(self, limits: Bounds, tasks: anyio.abc.TaskGroup) -> None:
         self.yard = Yard()
-        self.pool: Pool[str, CountedWorker] = Pool(self.yard.start, limits)
+        self.pool: Pool[str, CountedWorker] = Pool(self.yard.start, limits, str.lower)
         self.tasks = tasks
 
     async def call(self, key: str, *, memory: int = MEMORY, fresh: bool = False, depth: int = 0) -> Caller:
@@ -384,3 +384,22 @@ async def test_a_call_that_another_one_waits_for_is_not_refused_for_want_of_plac
         assert isinstance(refused.error, SandboxBusy)
         assert inner.error is None
         await on.finish(busy, inner, waiting)
+
+
+async def test_an_unused_worker_becomes_one_of_the_first_key_that_it_serves_and_of_no_other_again() -> None:
+    async with scene(workers=3) as played:
+        spare = await played.quick("a")
+        own = await played.quick("B")
+        assert await played.quick("A") is spare
+        assert await played.quick("A") is spare
+        assert await played.quick("B") is own
+        assert await played.quick("a") not in (spare, own)
+        assert await played.quick("A", fresh=True) not in (spare, own)
+
+
+async def test_idle_workers_of_a_key_are_closed_and_no_others() -> None:
+    async with scene(workers=3) as played:
+        busy, kept, _over = await played.call("x"), await played.quick("y"), await played.quick("x")
+        await played.pool.close_idle(lambda key: key == "x")
+        assert played.yard.alive == [busy.worker, kept]
+        await played.finish(busy)

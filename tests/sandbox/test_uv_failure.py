@@ -30,7 +30,7 @@ def unsolved(because: str) -> list[str]:
         ([], "uv gave no reason"),
         (
             unsolved("c-x was not found in the package registry and all versions of b depend on c-x"),
-            "which b needs",
+            "c-x was not found in the package registry and all versions of b depend on c-x",
         ),
     ],
 )

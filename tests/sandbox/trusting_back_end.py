@@ -80,9 +80,6 @@ class TrustingBackEnd(Store):
         self.environments[digest] = tar
         return f"at {digest}"
 
-    async def list_environments(self) -> frozenset[str]:
-        return frozenset(self.environments)
-
     async def drop_environment(self, digest: str) -> bool:
         if self.failure:
             raise self.failure

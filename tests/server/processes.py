@@ -50,12 +50,13 @@ META = {
 
 
 def environment(**settings: str | Path) -> dict[str, str]:
-    """What a server process gets: this process's environment and `ALITA_*` settings."""
+    """What a server process gets: this process's environment and `ALITA_*` settings; it prepares nothing unasked."""
+    settings.setdefault("prepare", "false")
     given = {f"ALITA_{name.upper()}": str(value) for name, value in settings.items()}
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("ALITA_") or name in ("ALITA_DOCKER_IMAGE", "ALITA_EMBEDDER")
+        if not name.startswith("ALITA_") or name in ("ALITA_DOCKER_IMAGE", "ALITA_EMBEDDER", "ALITA_SHARED")
     }
     return {**kept, "PYTHONPATH": str(ROOT), **given}
 

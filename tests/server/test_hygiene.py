@@ -51,7 +51,7 @@ def ways_to_end() -> Iterator[Any]:
 
 
 def server_environment(tmp_path: Path, sandbox: str) -> dict[str, str]:
-    return environment(home=tmp_path / "home", sandbox=sandbox, allow_weak_limits="true")
+    return environment(home=tmp_path / "home", sandbox=sandbox)
 
 
 async def with_spinning_tool(peer: Peer) -> dict[psutil.Process, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.app import App, open_app
+from alita_mcp.library.opening import open_library
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.server.results.visibility import next_step
@@ -22,18 +22,14 @@ NO_MODEL = "needs a model: set ALITA_MODEL"
 
 
 @pytest.fixture
-def granted(settings: Settings, tmp_path: Path) -> dict[str, Any]:
+async def granted(settings: Settings, tmp_path: Path) -> dict[str, Any]:
     """Settings with a workspace, under which all that the starter tools ask for is granted."""
-    file, folder = tmp_path / "grants.json", tmp_path / "files"
+    folder = tmp_path / "files"
     folder.mkdir()
-    asked = {
-        "read_text_file": {"workspace": "read"},
-        "summarize_text": {"model": True},
-        "fetch_csv_and_query": {"tools": ["http_request", "csv_query"]},
-    }
-    file.write_text(json.dumps(asked))
-    file.chmod(0o600)
-    return {"grants_file": file, "workspace": folder}
+    async with open_library(settings) as library:
+        for name in ("read_text_file", "summarize_text", "fetch_csv_and_query"):
+            await library.approve(name)
+    return {"workspace": folder}
 
 
 def able() -> ScriptedSandbox:

@@ -23,7 +23,6 @@ from alita_mcp.server.client.owner import token_owner
 from alita_mcp.settings import Settings
 from tests.agent import talk
 from tests.agent.scripted_solver import MODEL, serving
-from tests.in_process import IN_PROCESS
 from tests.server.agents.test_task_resources import texts_at
 from tests.server.connections import http_process, stdio_server
 from tests.server.in_memory import called, succeeded, text_of
@@ -31,8 +30,6 @@ from tests.server.processes import PATIENCE_S
 
 TOKENS = {"ann": "ann's token, correct horse", "bob": "bob's token, battery staple"}
 OWNERS = {"user": "user"} | {name: token_owner(token) for name, token in TOKENS.items()}
-WORDS = "zebra crossings"
-"""What leads to `calculate` for nobody yet."""
 CODE = "open('note.txt', 'w').write('private')\n'private ' * 100_000"
 
 
@@ -108,18 +105,10 @@ async def reached(door: Door, traces: Traces) -> list[str]:
     found += [] if "There is no run" in text_of(made) else ["a tool from its run"]
     if door.api is None:
         return found
-    listed = (await door.api.get("/api/tasks?limit=100")).json()["tasks"]
-    found += ["its task in a list"] if traces.task in {row["id"] for row in listed} else []
-    for method, path in (("GET", ""), ("GET", "/events"), ("DELETE", "")):
-        answer = await door.api.request(method, f"/api/tasks/{traces.task}{path}")
-        found += [] if answer.status_code == 404 else [f"{method} {path} {answer.status_code}"]
+    for method in ("GET", "DELETE"):
+        answer = await door.api.request(method, f"/api/tasks/{traces.task}")
+        found += [] if answer.status_code == 404 else [f"{method} {answer.status_code}"]
     return found
-
-
-async def scores(door: Door, query: str) -> dict[str, float]:
-    """What a search finds, without the tools that fill an answer up: their order tells of everybody's use."""
-    found = await succeeded(door.client, "search_capabilities", query=query)
-    return {hit["name"]: hit["score"] for hit in found["results"] if hit["score"]}
 
 
 @pytest.mark.process
@@ -150,17 +139,3 @@ async def test_strangers_on_one_home_reach_nothing_of_each_other(
     async with open_library(Settings(home=home)) as library:
         ran = [row.detail.get("owner", "user") for row in library.journal(1_000, RAN_CODE)]
     assert set(ran) == set(OWNERS.values())
-
-
-@pytest.mark.process
-async def test_a_word_that_one_teaches_a_tool_changes_what_nobody_else_finds(home: Path) -> None:
-    async with doors(home, IN_PROCESS) as opened:
-        before = {name: await scores(door, WORDS) for name, door in opened.items()}
-        query = f"compute an arithmetic expression for {WORDS}"
-        assert (await scores(opened["bob"], query))["calculate"] > 0.5
-        await succeeded(opened["bob"].client, "run_tool", name="calculate", arguments={"expression": "6*7"})
-        assert "calculate" not in before["bob"]
-        while "calculate" not in await scores(opened["bob"], WORDS):  # noqa: ASYNC110 - learned in the background
-            await anyio.sleep(0.05)
-        for name in ("user", "ann"):
-            assert await scores(opened[name], WORDS) == before[name]

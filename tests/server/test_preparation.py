@@ -15,12 +15,12 @@ import anyio
 import platformdirs
 import psutil
 import pytest
+from mcp import StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from alita_mcp.app import open_app
-from alita_mcp.app.sandbox_lifespan import prepare_early
-from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.wasm.compiled import COMPILER, LOCK, CompiledFiles
-from alita_mcp.sandbox.wasm.component import Component, find_component
+from alita_mcp.library.opening import open_library
+from alita_mcp.sandbox.wasm.compiled import COMPILER, LOCK
 from alita_mcp.server.build import build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
@@ -32,6 +32,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.name == "nt", reason="the fake compiler uses POSIX limits"),
 ]
+CONVERT = {"value": 1, "from_unit": "km", "to_unit": "m"}
 LINE = re.compile(r"preparing Python for this machine, once: (\d+) of about (\d+) s")
 
 
@@ -107,25 +108,52 @@ async def test_a_failed_preparation_is_the_answer_and_is_tried_again(
         assert "could not be prepared" not in text_of(again)
 
 
-async def early(setting: str, settings: Settings, files: CompiledFiles) -> LazySandbox:
-    sandbox = LazySandbox(settings)
-    with anyio.fail_after(PATIENCE_S):
-        await prepare_early(settings.model_copy(update={"sandbox": setting}), sandbox, files)
-    await sandbox.aclose()
-    return sandbox
+STARTERS = {"business_days", "calculate", "convert_units", "csv_query", "csv_to_records", "text_statistics"}
 
 
-async def test_a_server_has_the_sandbox_prepared_before_it_is_asked(slow: Settings, tmp_path: Path) -> None:
-    (tmp_path / "go").touch()
-    files = CompiledFiles(tmp_path / "compiled")
-    assert (await early("auto", slow, files)).kind == "slow"
-    assert not files.is_due(find_component())
-    assert (await early("auto", slow, files)).kind == "unchosen"
+async def until_proved(home: Path, kind: str) -> None:
+    """Waits until each starter tool that can be called has passed its gates in that kind of sandbox."""
+    async with open_library(Settings(home=home)) as library:
+        with anyio.fail_after(PATIENCE_S):
+            while any(  # noqa: ASYNC110 - another process proves them
+                kind not in library.entry(name).sandboxes for name in STARTERS
+            ):
+                await anyio.sleep(0.1)
 
 
-class Unreadable(CompiledFiles):
-    def is_due(self, component: Component) -> bool:
-        raise PermissionError(f"nobody may look for {component.path}")
+@pytest.mark.process
+@pytest.mark.both_eras
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+        "wasm",
+    ],
+)
+async def test_a_first_call_hears_of_its_proof_and_the_server_goes_on_with_the_others(
+    request: pytest.FixtureRequest, tmp_path: Path, era: str, kind: str
+) -> None:
+    if kind != "wasm":
+        request.getfixturevalue("docker_engine" if kind == "docker" else kind)
+    heard: list[str] = []
+
+    async def hear(_progress: float, _total: float | None, message: str | None) -> None:
+        heard.append(message or "")
+
+    env = environment(home=tmp_path / "home", sandbox=kind, prepare="true")
+    server = StdioServerParameters(command=ENTRY[0], args=[*ENTRY[1:]], env=env)
+    async with connected(stdio_client(server), era) as client:
+        result = await client.call_tool("calculate", {"expression": "6 * 7"}, progress_callback=hear)
+        assert not result.is_error, text_of(result)
+        lines = [line for line in heard if re.fullmatch(rf"proving calculate for {kind}, \d+ of \d+", line)]
+        assert bool(lines) == (kind != "wasm")  # the shipped evidence is of the embedded sandbox
+        assert len(set(lines)) == len(lines)
+        await until_proved(tmp_path / "home", kind)
+        heard.clear()
+        again = await client.call_tool("convert_units", CONVERT, progress_callback=hear)
+        assert not again.is_error, text_of(again)
+        assert heard == []
 
 
 def _words(peer: Peer) -> Iterator[str]:
@@ -142,7 +170,9 @@ async def test_a_new_server_compiles_unasked_and_its_compiler_goes_with_it_howev
     cache = tmp_path / "cache" / "alita-mcp"
     cache.mkdir(parents=True)
     (cache / "components").symlink_to(Path(platformdirs.user_cache_dir("alita-mcp")) / "components")
-    fresh = environment(home=tmp_path / "home", sandbox="wasm") | {"XDG_CACHE_HOME": str(cache.parent)}
+    fresh = environment(home=tmp_path / "home", sandbox="wasm", prepare="true") | {
+        "XDG_CACHE_HOME": str(cache.parent)
+    }
     async with started(ENTRY, fresh, tmp_path) as peer:
         await peer.initialize()
         with anyio.fail_after(PATIENCE_S):

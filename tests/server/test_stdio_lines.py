@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -113,3 +114,26 @@ async def test_a_client_that_no_longer_reads_ends_the_input(pipe: tuple[int, int
         os.close(pipe[0])
     await LineWriter(pipe[1], reader).write("hello\n")
     assert reader.ended.is_set()
+
+
+@pytest.mark.parametrize("ends", [os.pipe, lambda: tuple(end.detach() for end in socket.socketpair())])
+async def test_a_line_whose_writer_is_cancelled_goes_out_whole_before_the_next(
+    ends: Callable[[], tuple[int, int]],
+) -> None:
+    reads, writes = ends()
+    writer, text, heard = LineWriter(writes, LineReader(reads)), "x" * 1_000_000 + "\n", b""
+    try:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(writer.write, text)
+                await anyio.wait_all_tasks_blocked()
+                tasks.cancel_scope.cancel()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(writer.write, "next\n")
+                while not heard.endswith(b"next\n"):
+                    await anyio.wait_readable(reads)
+                    heard += os.read(reads, 65_536)
+    finally:
+        os.close(reads)
+        os.close(writes)
+    assert heard.decode() == f"{text}next\n"

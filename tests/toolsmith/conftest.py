@@ -12,7 +12,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.roles import RoleModels
-from alita_mcp.research.interface import WebAgent
+from alita_mcp.research.web_agent import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings

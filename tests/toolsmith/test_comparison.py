@@ -129,11 +129,10 @@ async def test_a_failing_sandbox_is_raised() -> None:
 
 
 @pytest.mark.slow
-async def test_inputs_are_the_examples_first_each_once_and_the_same_each_time() -> None:
+def test_inputs_are_the_examples_first_each_once_and_the_same_each_time() -> None:
     examples = [Example(arguments={"number": 7}, expected=14), Example(arguments={"number": 7}, expected=14)]
-    with anyio.fail_after(WAIT_S):
-        first, again = [await inputs_for(SCHEMA, examples, 3) for _ in range(2)]
-        nothing = await inputs_for({"type": "object", "properties": {}}, [], 3)
+    first, again = [inputs_for(SCHEMA, examples, 3) for _ in range(2)]
+    nothing = inputs_for({"type": "object", "properties": {}}, [], 3)
     assert first == again
     assert first[0] == {"number": 7}
     assert len({str(each) for each in first}) == len(first) > 20

@@ -12,7 +12,7 @@ from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.duplicates.comparison import ComparedTool, Comparison, inputs_for
-from alita_mcp.verification.mutation.generated_inputs import constants_in
+from alita_mcp.verification.generated_inputs import constants_in
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ async def is_same(sandbox: WasmSandbox, kind: dict[str, Any], *bodies: str) -> b
     schema = {"type": "object", "properties": {"x": kind}, "required": ["x"]}
     run = Comparison(one, other, lambda _arguments: True)
     with anyio.fail_after(WAIT_S):
-        await run.compare_on(await inputs_for(schema, (), SEED, constants_in(*codes)))
+        await run.compare_on(inputs_for(schema, (), SEED, constants_in(*codes)))
         return run.is_same
 
 

@@ -7,7 +7,6 @@ import anyio
 import pytest
 
 from alita_mcp.library.library import Library
-from alita_mcp.owners import USER
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Outcome, Rejected
@@ -130,19 +129,6 @@ async def test_examples_that_an_older_tool_happens_to_satisfy_do_not_swallow_a_n
     outcome = await smithy.make(square, both)
     assert isinstance(outcome, Created), outcome
     assert outcome.similar == ("twice",)
-
-
-async def test_the_words_of_a_duplicate_find_the_tool_that_is_there(smithy: Smithy) -> None:
-    await smithy.make(FAHRENHEIT, FAHRENHEIT_TESTS)
-    asked = "What would a thermometer from Chicago display? Celsius to Fahrenheit."
-    words = ["chicago thermometer reading", "hidden\u202eword"]
-    outcome = await smithy.make(WARMTH, WARMTH_TESTS, asked, use_when=words)
-    assert isinstance(outcome, Exists | Rejected), outcome
-    outcome = await smithy.make(WARMTH, WARMTH_TESTS, asked, use_when=words[:1])
-    assert isinstance(outcome, Exists), outcome
-    assert smithy.library.entry("celsius_to_fahrenheit").wordings == (asked, words[0])
-    assert (await smithy.library.similar("chicago thermometer", owner=USER))[0] == "celsius_to_fahrenheit"
-    assert "worded" in {row.event for row in smithy.library.journal()}
 
 
 async def test_a_tool_that_refuses_what_another_answers_is_another_one(smithy: Smithy) -> None:

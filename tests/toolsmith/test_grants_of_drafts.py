@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -76,28 +74,6 @@ async def test_a_tool_that_asks_for_a_host_is_kept_and_waits_for_a_person(
     assert (await library.search("fetch an item", 3)).results[0].name == "fetch_item"
     await library.approve("fetch_item")
     assert listed(library) == ["fetch_item"]
-
-
-async def test_a_host_that_the_grants_file_covers_needs_no_further_approval(
-    home: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "grants.json"
-    path.write_text(
-        json.dumps({"fetch_item": {"network": ["*.example.org"], "any_version": True}}), encoding="utf-8"
-    )
-    settings = Settings(home=home, grants_file=path)
-    async with open_library(settings, starters=lambda: None) as library:
-        outcome = await made(library, settings)
-        assert isinstance(outcome, Created), outcome
-        assert outcome.permissions == ("network api.example.org",)
-        assert listed(library) == ["fetch_item"]
-        wider = await made(
-            library, settings, update=True, network=["api.example.org", "example.com"], model=True
-        )
-        assert isinstance(wider, NeedsApproval)
-        assert wider.grants == ("network api.example.org", "network example.com", "model")
-        assert wider.kept.startswith("v1 stays current")
-        assert (listed(library), library.entry("fetch_item").manifest.version) == (["fetch_item"], 1)
 
 
 async def test_policy_auto_grants_what_is_asked_for_but_names_no_hosts(

@@ -11,24 +11,19 @@ from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
 from alita_mcp.toolsmith.writing import lookup
-from alita_mcp.values import PackageFacts
 from tests.models.openai_server import ORDERS, Request
-from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
+from tests.research.pretended import NOW, ScriptedWebAgent
 from tests.toolsmith.authors import PLAIN, SPEC, Script
 from tests.toolsmith.bench import OpenBench
 
 pytestmark = pytest.mark.slow
 QUESTION = "Which digits does a number have?"
 ASKING = {**SPEC, "open_questions": [QUESTION]}
-INDEX = {
-    "reqeusts": PackageFacts(name="reqeusts", exists=True, looks_like="requests"),
-    "requests": PackageFacts(name="requests", exists=True),
-}
 
 
 def web(text: str = "Digits are 0 to 9.", **changes: Any) -> ScriptedWebAgent:
     found = Passage(text=text, url="https://digits.example/", title="Digits", retrieved_at=NOW, score=2.0)
-    return ScriptedWebAgent(lambda _question: (found,), index=TableIndex(INDEX), **changes)
+    return ScriptedWebAgent(lambda _question: (found,), **changes)
 
 
 def packaged(code: str, *packages: str) -> str:
@@ -98,10 +93,7 @@ async def test_a_library_that_looks_like_another_is_refused_to_the_writers(
 async def test_a_package_that_a_caller_wants_is_refused_before_a_model_is_asked(bench: OpenBench) -> None:
     async with bench(Script(candidates=[PLAIN]), web()) as made:
         alike = await made.make(packages=["reqeusts"])
-        missing = await made.make(packages=["there-is-none"])
     assert isinstance(alike, Rejected)
-    assert isinstance(missing, Rejected)
-    assert (alike.stage, missing.stage) == ("environment", "environment")
+    assert alike.stage == "environment"
     assert "'requests'" in alike.fix
-    assert "is not in the package index" in missing.reason
     assert made.script.asked == []

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.mutation.generated_inputs import (
+from alita_mcp.verification.generated_inputs import (
     MAX_NUMBER,
     MAX_TEXT,
     constants_apart,
@@ -14,6 +13,7 @@ from alita_mcp.verification.mutation.generated_inputs import (
     dictionary_inputs,
     mutate_inputs,
 )
+from alita_mcp.verification.json_schema import validate_arguments
 
 ALL_KINDS: dict[str, Any] = {
     "type": "object",

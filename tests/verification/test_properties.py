@@ -17,20 +17,17 @@ from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.comparison import matches_error
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import RehearsedDraft
-from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.properties.input_program import (
+from alita_mcp.verification.generated_inputs import (
+    MAX_DRAWN_TEXT,
     MAX_SHOWN_ITEMS,
     MAX_SIZE,
-    MAX_TEXT,
-    arguments,
-    draw,
+    draw_inputs,
 )
-from alita_mcp.verification.properties.input_source import input_source
-from alita_mcp.verification.properties.properties import (
+from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.properties import (
     INPUTS,
     PropertiesFound,
     properties_gate,
-    seed_of,
 )
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.scripted_sandbox import ScriptedSandbox
@@ -57,11 +54,8 @@ async def found_in(candidate: Draft, sandbox: Sandbox, trials: list[Trial] | Non
         for n, each in enumerate(candidate.examples)
     ]
     with anyio.fail_after(120):
-        async with input_source(
-            contract.input_schema, candidate.examples, seed_of(candidate), INPUTS
-        ) as source:
-            subject = RehearsedDraft(candidate, contract, None, Rehearsal(sandbox))
-            return await properties_gate(subject, trials or shown, source)
+        subject = RehearsedDraft(candidate, contract, None, Rehearsal(sandbox))
+        return await properties_gate(subject, trials or shown)
 
 
 async def failures(candidate: Draft, sandbox: Sandbox) -> list[Check]:
@@ -218,21 +212,7 @@ async def test_a_failing_sandbox_says_nothing_about_the_draft() -> None:
     assert caught.value is error
 
 
-async def test_a_program_that_dies_is_no_failure_of_the_tool_and_proves_nothing() -> None:
-    sandbox = ScriptedSandbox(lambda job: RunResult(status="ok", value=1))
-    candidate = tool("(x: int) -> int", "return 1")
-    contract = read_contract(candidate.code, candidate.name, candidate.description)
-    broken = {"type": "object", "properties": {"x": {"type": "array"}}}
-    async with input_source(broken, (), 1, 10) as source:
-        assert await source.draw() == []
-    async with input_source(broken, (), 1, 10) as source:
-        subject = RehearsedDraft(candidate, contract, None, Rehearsal(sandbox))
-        found = await properties_gate(subject, [], source)
-    assert [(check.passed, check.hard) for check in found.checks] == [(False, False)]
-    assert found.tried == 0
-
-
-async def test_cancelling_ends_the_calls_and_the_program(wasm: WasmSandbox) -> None:
+async def test_cancelling_ends_the_calls() -> None:
     class Endless(ScriptedSandbox):
         began, ended = 0, 0
 
@@ -277,9 +257,8 @@ SCHEMA: Schema = {
 
 
 def drawn(schema: Schema, examples: list[dict[str, Any]], seed: int = 7, count: int = 200) -> list[Any]:
-    found: list[Any] = []
-    draw(arguments(schema, examples), {"seed": seed, "count": count}, found.append)
-    return found
+    shown = [Example(arguments=each, expected=None) for each in examples]
+    return draw_inputs(schema, shown, seed, count)
 
 
 def test_all_that_is_drawn_fits_and_every_part_of_the_schema_is_met() -> None:
@@ -303,9 +282,11 @@ def test_sizes_stay_near_what_was_shown() -> None:
     inputs = drawn(SCHEMA, [{"count": 400, "text": "y" * 5, "items": [1] * 90}])
     assert max(abs(each["count"]) for each in inputs) <= 800
     assert max(abs(each["count"]) for each in inputs) > 100
-    assert max(len(each["items"]) for each in inputs if "items" in each and each["items"] != [1] * 90) <= 30
-    assert all(len(each["text"]) <= 5 + MAX_TEXT for each in inputs)
-    assert MAX_SHOWN_ITEMS == 30
+    assert (
+        max(len(each["items"]) for each in inputs if "items" in each and each["items"] != [1] * 90)
+        <= MAX_SHOWN_ITEMS
+    )
+    assert all(len(each["text"]) <= 5 + MAX_DRAWN_TEXT for each in inputs)
     plain = drawn(SCHEMA, [])
     assert max(abs(each["count"]) for each in plain) <= 100
     huge = drawn(SCHEMA, [{"count": 10**40, "text": "", "share": 1e300}])

@@ -18,7 +18,7 @@ from alita_mcp.sandbox.workers.calls import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, Lock
 from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S
-from alita_mcp.verification.properties.properties import INPUTS, seed_of
+from alita_mcp.verification.properties import INPUTS, seed_of
 from alita_mcp.verification.verify import Verdict, verify
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import SHOUT, SHOUT_EXAMPLES, Stages, behaves_as, draft, shout
@@ -55,7 +55,7 @@ async def test_a_good_draft_is_verified_and_the_report_tells_how() -> None:
     assert list(report.seconds_by_gate) == stages
     assert report.sandbox == report.software["sandbox"] == "scripted"
     assert report.software["alita"] == __version__
-    assert report.software.keys() == {"alita", "hypothesis", "pyflakes", "python", "sandbox"}
+    assert report.software.keys() == {"alita", "pyflakes", "python", "sandbox"}
     assert datetime.fromisoformat(report.created_at).tzinfo == UTC
     assert verdict.contract is not None
     assert verdict.contract.function == "shout"

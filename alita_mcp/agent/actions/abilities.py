@@ -9,8 +9,7 @@ from typing import Any, Literal, Protocol
 from pydantic import Field
 
 from alita_mcp.agent.interface import Program
-from alita_mcp.research.interface import MayFollow
-from alita_mcp.research.values import Document, Researched, Source
+from alita_mcp.research.values import Document, MayFollow, Researched, Source
 from alita_mcp.values import Trust, Value
 
 

@@ -14,9 +14,8 @@ from collections.abc import Iterable
 from urllib.parse import urldefrag, urlsplit
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.texts import urls_in
-from alita_mcp.research.values import Document
+from alita_mcp.research.values import Document, MayFollow
 
 MAX_NEW_PER_HOST = 5
 """Requests to one host after private data was read."""

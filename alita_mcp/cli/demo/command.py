@@ -50,11 +50,12 @@ def demo(*, sandbox: Literal["wasm", "bubblewrap", "docker", "auto"] = "wasm", o
 
 async def prepare_once(settings: Settings, output: Output) -> float:
     """Prepares the sandbox, so that no step of the demo waits for it; seconds, 0 if it was ready before."""
-    from alita_mcp.cli.setup.prepare import find_embedded, prepare_sandbox
+    from alita_mcp.cli.setup.prepare import find_embedded
+    from alita_mcp.sandbox.choose import open_sandbox
 
     if settings.sandbox not in ("auto", "wasm") or (await find_embedded())["compiled"]:
         return 0.0
     started = time.monotonic()
     with output.progress("demo") as on_stage:
-        done = await prepare_sandbox(settings, on_stage)
-    return round(time.monotonic() - started, 1) if done["compiled_now"] else 0.0
+        await (await open_sandbox(settings, on_stage)).aclose()
+    return round(time.monotonic() - started, 1) if (await find_embedded())["compiled"] else 0.0

@@ -27,7 +27,7 @@ from alita_mcp.values import META_TOOLS
 STEPS = 9
 PATIENCE_S = 60.0
 """How long any one answer may take."""
-KEPT_SETTINGS = ("docker_image", "allow_weak_limits", "log_level")
+KEPT_SETTINGS = ("docker_image", "log_level")
 STYLES = {"→": "", "←": "green", "·": "dim", "✗": "yellow"}
 """Marks of a request, of its result, of an event between the two, and of an expected refusal."""
 
@@ -114,7 +114,13 @@ async def connect(
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "alita_mcp.server.transports.entry"],
-        env={**child_environment(), **own, "ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox},
+        env={
+            **child_environment(),
+            **own,
+            "ALITA_HOME": str(home),
+            "ALITA_SANDBOX": sandbox,
+            "ALITA_SHARED": "off",
+        },
     )
     changed = anyio.Event()
 

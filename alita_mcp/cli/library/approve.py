@@ -50,8 +50,7 @@ async def approve(
         alita approve fetch_rates --network api.example.org
         alita approve --code 3
     """
-    from alita_mcp.library.grants.approving import version_to_approve
-    from alita_mcp.library.grants.grants_file import read_grants
+    from alita_mcp.library.grants.approving import read_grants, version_to_approve
 
     asked = read_grants({
         "network": network or (), "workspace": workspace or "none", "model": model,

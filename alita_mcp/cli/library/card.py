@@ -12,7 +12,7 @@ from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.unseen import code_rows
 
 if TYPE_CHECKING:
-    from alita_mcp.library.rows import CatalogueEntry, Wording
+    from alita_mcp.library.rows import CatalogueEntry
     from alita_mcp.values import Grants, Schema, StoredVersion
 
 
@@ -21,7 +21,6 @@ def evidence_card(
     stored: StoredVersion,
     sandboxes: tuple[str, ...],
     granted: Grants | None,
-    wordings: tuple[Wording, ...],
 ) -> str:
     """The card of one version; `granted` is what it may do now, None where a person has to approve it first."""
     manifest = stored.manifest
@@ -29,8 +28,6 @@ def evidence_card(
     if manifest.wraps_result:
         output_schema = output_schema.get("properties", {}).get("result", output_schema)
     packages = f"; packages {', '.join(manifest.packages)}" if manifest.packages else ""
-    found_by = [("its author", text) for text in manifest.use_when]
-    found_by += [("learned from use" if each.learned else "others' requests", each.text) for each in wordings]
     versions = "versions " + ", ".join(f"v{version}" for version in entry.versions)
     sections: dict[str, list[tuple[str, ...]]] = {
         "Takes": describe_parameters(manifest.input_schema) or [("nothing",)],
@@ -40,7 +37,7 @@ def evidence_card(
         "Granted": [(right,) for right in in_words(granted)] if granted is not None else [
             ("not yet, so it is not callable",), (how_to_grant(manifest),)
         ],
-        "Found by": [*found_by],
+        "Found by": [(text,) for text in manifest.use_when],
         "Used": [
             (f"{entry.calls} calls, {entry.failures} failures, last {entry.last_used or 'never'}; {versions}",),
             (f"made {manifest.created_at[:19]}, {manifest.digest}",),

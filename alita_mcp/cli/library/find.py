@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Output, Printer, columns, compact_json, list_code
 from alita_mcp.cli.parameters import Count, Version
-from alita_mcp.owners import USER
 
 if TYPE_CHECKING:
     from alita_mcp.values import Manifest
@@ -32,7 +31,7 @@ async def search(words: list[str], /, *, limit: Count = 5, output: Printer) -> N
     """
     async with open_library() as library:
         query = " ".join(words)
-        answer = await library.search(query, limit, USER)
+        answer = await library.search(query, limit)
         library.calls.record_search(query, answer)
     rows = []
     for hit in answer.results:
@@ -102,7 +101,6 @@ async def show(
         stored = await library.read(name, version)
         sandboxes = tuple(sorted(library.tools.sandboxes_of(name, stored.manifest.version)))
         granted = library.effective_grants.of(stored.manifest)
-        wordings = library.tools.wordings(name)
     value: dict[str, Any] = {
         "manifest": stored.manifest,
         "state": entry.state,
@@ -113,15 +111,10 @@ async def show(
         "calls": entry.calls,
         "failures": entry.failures,
         "last_used": entry.last_used,
-        "found_by": {
-            "author": list(stored.manifest.use_when),
-            "others": [each.text for each in wordings if not each.learned],
-            "learned": [each.text for each in wordings if each.learned],
-        },
         "report": stored.report,
         "evidence": evidence_of(stored.report, sandboxes),
     }
-    text = evidence_card(entry, stored, sandboxes, granted, wordings)
+    text = evidence_card(entry, stored, sandboxes, granted)
     if source:
         value["source"] = stored.code
         value["tests"] = [example.as_json() for example in stored.examples]
@@ -173,7 +166,7 @@ async def list_gaps(limit: int, output: Output) -> None:
         rows = await anyio.to_thread.run_sync(library.journal, GAPS_FROM, FOUND_NOTHING)
         gaps = (await anyio.to_thread.run_sync(find_gaps, rows))[: GAPS_CHECKED * limit]
         for place, gap in enumerate(gaps):
-            found = await library.search(gap.need, 1, USER)
+            found = await library.search(gap.need, 1)
             gaps[place] = gap.model_copy(
                 update={"now": found.results[0].name if found.fit == "match" else ""}
             )

@@ -53,8 +53,8 @@ async def run(
         values = read_arguments(arguments or (), stored.manifest.input_schema)
         with output.progress(name) as on_stage:
             await on_stage("running")
-            async with app.report_preparation(on_stage):
-                answer = await app.run_tool(name, values, version)
+            async with app.preparation.report(on_stage):
+                answer = await app.run_tool(name, values, version, on_stage=on_stage)
         data = decode_image(answer.result.value) if answer.is_image else b""
         is_svg = answer.is_image and answer.result.value["format"] == "svg"
         if out is not None and out.suffix.lower() == ".png" and is_svg:

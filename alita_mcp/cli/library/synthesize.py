@@ -142,7 +142,7 @@ async def make_tool(app: App, request: Mapping[str, Any], output: Output) -> Out
     from alita_mcp.toolsmith.requests.request import read_request
 
     with output.progress(str(request.get("name") or "synthesize")[:60]) as on_stage:
-        async with app.report_preparation(on_stage):
+        async with app.preparation.report(on_stage):
             outcome = await app.synthesize(read_request(request, COMMAND_LINE), on_stage)
             while isinstance(outcome, Working):
                 outcome = await app.wait_for_job(app.jobs.find_job(outcome.job_id, owner=USER), on_stage)

@@ -11,7 +11,6 @@ from alita_mcp.cli.library.approve import print_entry
 from alita_mcp.cli.library.synthesize import import_tool
 from alita_mcp.cli.output import Printer
 from alita_mcp.cli.parameters import Version
-from alita_mcp.unseen import spell_hidden
 
 CHANGES = {
     "pin": "List a tool before all others.",
@@ -72,26 +71,6 @@ async def diff(name: str, old: Version, new: Version, /, *, output: Printer) -> 
         output.note("No difference.")
 
 
-async def forget(name: str, words: list[str] | None = None, /, *, output: Printer) -> None:
-    """Take back requests that a tool learned to be found by; its author's stay.
-
-    Args:
-        name: The tool.
-        words: One request, as `alita show` lists it; all of them by default.
-
-    Examples:
-        alita tool forget csv_query
-        alita tool forget csv_query "rows of a table"
-    """
-    async with open_library() as library:
-        forgotten = await library.forget(name, " ".join(words or ()) or None)
-    output.print_result({"name": name, "forgotten": list(forgotten)}, "\n".join(map(spell_hidden, forgotten)))
-    if forgotten:
-        output.note(f"{name} is no longer found by {len(forgotten)} learned requests.")
-    else:
-        output.note(f"{name} has no learned requests.")
-
-
 async def export(name: str, /, *, version: Version | None = None, output: Printer) -> None:
     """Write a tool to a folder that runs without alita.
 
@@ -123,7 +102,7 @@ async def reindex(*, output: Printer) -> None:
 
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{action: change_command(action) for action in CHANGES},
-    "rollback": rollback, "diff": diff, "forget": forget,
+    "rollback": rollback, "diff": diff,
     "export": export, "import": import_tool, "reindex": reindex,
 }  # fmt: skip
 """The actions in the order of `alita tool --help`."""

@@ -41,7 +41,8 @@ async def doctor(
 
     from alita_mcp.cli.setup.prepare import find_embedded
     from alita_mcp.sandbox.choose import probe_all
-    from alita_mcp.settings import find_retired_settings, read_settings
+    from alita_mcp.server.transports.local.servers import find_servers
+    from alita_mcp.settings import absolute_home, find_unknown_settings, read_settings
 
     settings = read_settings()
     if sandbox is not None:
@@ -69,9 +70,10 @@ async def doctor(
         "extras": extras,
         "library": library,
         "http": describe_token(settings),
+        "servers": find_servers(absolute_home(settings.home)),
         "policy": settings.policy,
         "model": settings.model,
-        "retired_settings": find_retired_settings(),
+        "unknown_settings": find_unknown_settings(),
         "open_files": lack_of_descriptors(settings.max_workers, HTTP_CLIENTS),
     }
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
@@ -123,16 +125,14 @@ def describe_token(settings: Settings) -> str:
 
 
 def check_extras() -> dict[str, Any]:
-    """Whether each extra can be used, by importing its packages; if not, why, and the command that adds it."""
-    from alita_mcp.extras import EXTRAS, FEATURES, find_import_problem, find_installation
-    from alita_mcp.settings import isolate_litellm
+    """Whether each extra is installed; if not, why, and the command that adds it."""
+    from alita_mcp.extras import EXTRAS, FEATURES, find_extra_problem, find_installation
 
-    isolate_litellm()
     installation = find_installation()
     found: dict[str, Any] = {}
     for extra in EXTRAS:
         found[extra] = {"here": True, "for": FEATURES[extra]}
-        if problem := find_import_problem(extra):
+        if problem := find_extra_problem(extra):
             command = installation.command(extra, repair=problem.is_broken)
             found[extra] |= {"here": False, "problem": problem.reason, "command": command}
     absent = [extra for extra in EXTRAS if not found[extra]["here"]]
@@ -144,6 +144,7 @@ def check_extras() -> dict[str, Any]:
 def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[str]:
     """The findings for a person; `→` marks what to do next."""
     from alita_mcp.cli.setup.prepare import describe_embedded
+    from alita_mcp.server.transports.local.servers import describe_server
 
     lines = [f"alita {findings['alita']}, Python {findings['python']}, {findings['platform']}", ""]
     for report in reports:
@@ -182,9 +183,10 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
         if library["leftovers"]:
             lines.append("    → alita doctor --clean removes it")
     lines.append(findings["http"])
+    lines += [f"  {line}" for server in findings["servers"] for line in describe_server(server)]
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
     lines += [
-        f"✗ {sentence}" for sentence in (*findings["retired_settings"], findings["open_files"]) if sentence
+        f"✗ {sentence}" for sentence in (*findings["unknown_settings"], findings["open_files"]) if sentence
     ]
     return lines

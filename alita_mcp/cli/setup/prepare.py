@@ -1,57 +1,49 @@
-"""`alita prepare`: chooses the sandbox and makes it ready on this machine, before a tool needs it."""
+"""`alita prepare`: does on this machine, before a first call, what that would wait for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from alita_mcp.cli.application import open_app
 from alita_mcp.cli.output import Printer
 from alita_mcp.errors import SandboxError
 
 if TYPE_CHECKING:
-    from alita_mcp.progress import ReportStage
     from alita_mcp.sandbox.wasm.compiled import CompiledFiles
-    from alita_mcp.settings import Settings
 
 
 async def prepare(*, output: Printer) -> None:
-    """Choose the sandbox, and make it ready before a tool needs it.
+    """Choose the sandbox, and make it and the starter tools ready before a call needs them.
 
     Examples:
         alita prepare
     """
-    from alita_mcp.settings import read_settings
-
-    with output.progress("prepare") as on_stage:
-        done = await prepare_sandbox(read_settings(), on_stage)
-    lines = [f"Tools run in: {done['sandbox']}"]
-    if done["sandbox"] == "wasm":
-        lines.append(describe_embedded(done["embedded"]))
-        lines.append("  compiled just now" if done["compiled_now"] else "  compiled before; nothing to do")
-    else:
-        lines.append("  nothing to compile")
-    output.print_result(done, "\n".join(lines))
-
-
-async def prepare_sandbox(
-    settings: Settings, on_stage: ReportStage, files: CompiledFiles | None = None
-) -> dict[str, Any]:
-    """Makes the sandbox of the settings ready for every process of this user; returns what was done.
-
-    Raises:
-        SandboxUnavailable: none works here.
-    """
-    from alita_mcp.sandbox.choose import open_sandbox
-
-    await on_stage("sandbox")
-    before = await find_embedded(files)
-    sandbox = await open_sandbox(settings, on_stage)
-    await sandbox.aclose()
-    after = await find_embedded(files)
-    return {
-        "sandbox": sandbox.kind,
+    before = await find_embedded()
+    async with open_app() as app:
+        with output.progress("prepare") as on_stage:
+            await on_stage("sandbox")
+            async with app.preparation.report(on_stage):
+                found = await app.preparation.prove_starters(on_stage)
+        kind = app.sandbox.kind
+    after = await find_embedded()
+    failed = {name: why for name, why in found.items() if why}
+    done = {
+        "sandbox": kind,
         "compiled_now": after["compiled"] and before.get("path") != after["path"],
         "embedded": after,
+        "proved_now": [name for name in found if name not in failed],
+        "failed": failed,
     }
+    lines = [f"Tools run in: {kind}"]
+    if kind == "wasm":
+        lines.append(describe_embedded(after))
+        lines.append("  compiled just now" if done["compiled_now"] else "  compiled before; nothing to do")
+    proved = ", ".join(done["proved_now"])
+    lines.append(
+        f"✓ starter tools: proved just now: {proved}" if proved else "✓ starter tools: proved before"
+    )
+    lines += [f"✗ {why}" for why in failed.values()]
+    output.print_result(done, "\n".join(lines))
 
 
 async def find_embedded(files: CompiledFiles | None = None) -> dict[str, Any]:

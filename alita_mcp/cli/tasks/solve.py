@@ -26,7 +26,7 @@ LIMIT = Parameter(group=Group("Limits (0: no limit)", sort_key=50))
 @asynccontextmanager
 async def open_task_runner(on_stage: Any) -> AsyncIterator[TaskRunner]:
     """The flow of tasks over the whole application."""
-    async with open_app() as app, app.report_preparation(on_stage):
+    async with open_app() as app, app.preparation.report(on_stage):
         yield app.tasks
 
 
@@ -74,7 +74,7 @@ async def solve(
     limits = {
         "steps": settings.limits.task_steps if max_steps is None else max_steps,
         "tokens": settings.limits.task_tokens if max_tokens is None else max_tokens,
-        "usd": settings.task_usd if max_usd is None else max_usd,
+        "usd": settings.budget_usd if max_usd is None else max_usd,
         "seconds": settings.limits.task_seconds if max_seconds is None else max_seconds,
     }
     memory = settings.memory and not no_memory

@@ -20,8 +20,6 @@ from alita_mcp.library.catalogue.listing import LISTING
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
-    BIND,
-    BOUND,
     CHANGES,
     CLAIMABLE,
     COUNT_CALLS,
@@ -42,7 +40,7 @@ from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refu
 from alita_mcp.library.disk import OnStep, no_step, sync_folder
 from alita_mcp.library.rows import Claim, JournalRow
 from alita_mcp.machine import unusable
-from alita_mcp.owners import UNKNOWN_MAKER, USER, Maker
+from alita_mcp.owners import UNKNOWN_MAKER, Maker
 from alita_mcp.values import Manifest
 
 TRIM_EVERY = 500
@@ -226,7 +224,6 @@ class Catalogue:
             "now": now(),
             "by": "person",
             "seen": None,
-            "owner": USER,
             **detail,
         }
         with self._transaction() as db:
@@ -237,18 +234,6 @@ class Catalogue:
                     db.execute(statement, values)
                 _journal(db, event, name, version, detail)
         return changed
-
-    def bind_line(self, name: str, line: str) -> str:
-        """The digest that was current when this line of the grants file was read first; empty: there was none."""
-        if known := self._rows(BOUND, name, line):
-            return str(known[0]["digest"])
-        with self._transaction() as db:
-            db.execute(BIND, {"name": name, "line": line})
-            digest = str(db.execute(BOUND, (name, line)).fetchone()["digest"])
-            said = json.loads(line)
-            covers = "every version" if said.get("any_version") else said.get("digest") or digest
-            _journal(db, "grants line bound", name, None, {"from": "grants_file", "digest": covers})
-        return digest
 
     def record_calls(self, rows: Sequence[CallRow], uses: Mapping[str, Use]) -> None:
         """Journals calls and counts each tool's use, in one transaction; unknown tools are journalled only."""

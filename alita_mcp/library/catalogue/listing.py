@@ -117,10 +117,10 @@ UNION SELECT name FROM (
     SELECT name FROM listing l WHERE state = 'enabled' AND granted = 1 AND pinned = 0 AND {_SEEN}
     ORDER BY verified DESC, merit DESC, name LIMIT :most
 )
-UNION SELECT l.name FROM json_each(:filed) f JOIN listing l ON l.name = f.value
+UNION SELECT l.name FROM (SELECT DISTINCT name FROM approval_part) p JOIN listing l ON l.name = p.name
 WHERE l.state = 'enabled' AND l.granted = 0 AND {_SEEN}
 """  # noqa: S608 - of our own words
-"""Names among which those that `Promotion` chooses of all tools surely are; `filed`: that a grants file names."""
+"""Names among which those that `Promotion` chooses of all tools surely are; of some a person approved a part."""
 
 _BEST = """
 SELECT * FROM (

@@ -5,7 +5,6 @@ A connection of its own that never writes, so that a read waits for no writer. U
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
@@ -26,7 +25,6 @@ from alita_mcp.library.rows import (
     CatalogueEntry,
     Origin,
     VersionRow,
-    Wording,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
 from alita_mcp.owners import USER
@@ -127,21 +125,9 @@ class CatalogueReader:
                     found[name] = entry
         return found
 
-    def wordings(self, name: str) -> tuple[Wording, ...]:
-        """The requests in others' words that their owners find a tool by, the oldest first."""
-        rows = self._rows(
-            "SELECT text, from_use, owner FROM wording WHERE name = :name ORDER BY id", name=name
-        )
-        return tuple(
-            Wording(text=row["text"], learned=bool(row["from_use"]), owner=row["owner"]) for row in rows
-        )
-
-    def candidates(
-        self, most: int, newest: int, *, filed: Iterable[str], reviewed_only: bool = False
-    ) -> list[str]:
-        """Names of few tools, with all among them that `Promotion` would choose; `filed` are those of a grants file."""
-        values = {"most": most, "newest": newest, "filed": json.dumps([*filed])}
-        return self._names(CANDIDATES, **values, any_origin=int(not reviewed_only))
+    def candidates(self, most: int, newest: int, *, reviewed_only: bool = False) -> list[str]:
+        """Names of few tools, with all among them that `Promotion` would choose."""
+        return self._names(CANDIDATES, most=most, newest=newest, any_origin=int(not reviewed_only))
 
     def most_used(self, limit: int) -> list[str]:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
@@ -208,10 +194,6 @@ class CatalogueReader:
         """The digest of a tool that was approved last; None where none is."""
         query = "SELECT digest FROM approval WHERE name = :name ORDER BY approved_at DESC, rowid DESC LIMIT 1"
         return next(iter(self._names(query, name=name)), None)
-
-    def names_approved_in_part(self) -> list[str]:
-        """Names of the tools of which a person approved a part of what they ask for."""
-        return self._names("SELECT DISTINCT name FROM approval_part")
 
     def origin(self, name: str, version: int) -> Origin:
         """Maker of a version, and whether a person reviewed exactly its present files; empty for an unknown one."""
@@ -287,5 +269,4 @@ def _entry(row: sqlite3.Row) -> CatalogueEntry:
         failures=row["failures"] or 0,
         last_used=row["last_used"],
         created_at=row["created_at"],
-        wordings=tuple(json.loads(row["wordings"])),
     )

@@ -60,15 +60,6 @@ CREATE INDEX journal_event ON journal (event);
 
 ADDED_TABLES = (
     """
-    CREATE TABLE IF NOT EXISTS wording (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
-        text TEXT NOT NULL,
-        from_use INTEGER NOT NULL DEFAULT 0,
-        UNIQUE (name, text)
-    )
-    """,
-    """
     CREATE TABLE IF NOT EXISTS decided (
         name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
         what TEXT NOT NULL CHECK (what IN ('state', 'version')),
@@ -81,14 +72,6 @@ ADDED_TABLES = (
         digest TEXT NOT NULL,
         part TEXT NOT NULL,
         PRIMARY KEY (name, digest)
-    )
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS filed (
-        name TEXT NOT NULL,
-        line TEXT NOT NULL,
-        digest TEXT NOT NULL,
-        PRIMARY KEY (name, line)
     )
     """,
     """
@@ -122,19 +105,6 @@ _VERSION_DECIDED = (
     "INSERT OR IGNORE INTO decided SELECT name, 'version' FROM tool WHERE name = :name AND :by = 'person'"
 )
 """The version that a person chose stays current until a person chooses another."""
-
-_WORDED = (
-    """
-    INSERT OR IGNORE INTO wording (name, text, from_use, owner)
-    SELECT name, :text, {from_use}, :owner FROM tool WHERE name = :name
-    """,
-    """
-    DELETE FROM wording WHERE name = :name AND owner = :owner AND from_use = {from_use} AND id NOT IN (
-        SELECT id FROM wording WHERE name = :name AND owner = :owner AND from_use = {from_use}
-        ORDER BY id DESC LIMIT {most}
-    )
-    """,
-)
 
 CHANGES: dict[str, tuple[str, ...]] = {
     "pinned": ("UPDATE tool SET pinned = 1 WHERE name = :name AND state != 'deleted'",),
@@ -180,8 +150,6 @@ CHANGES: dict[str, tuple[str, ...]] = {
         "DELETE FROM approval_part WHERE name = :name",
         _VERSION_DECIDED,
     ),
-    "worded": tuple(each.format(from_use=0, most=12) for each in _WORDED),
-    "learned": tuple(each.format(from_use=1, most=8) for each in _WORDED),
     "reviewed": (
         """
         INSERT INTO origin SELECT name, version, '', digest FROM version
@@ -190,7 +158,6 @@ CHANGES: dict[str, tuple[str, ...]] = {
         """,
         "UPDATE listing_changes SET number = number + 1",
     ),
-    "forgot": ("DELETE FROM wording WHERE name = :name AND text = coalesce(:text, text)",),
 }
 """Event → statements; where the first one changes no row, the change does not take place."""
 
@@ -243,32 +210,9 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         WHERE {_IN_MONTY.format("=")} AND NOT {_IN_MONTY.format("!=")} AND json_valid(manifest)
         """,  # noqa: S608 - of our own words
         "DELETE FROM evidence WHERE sandbox = 'monty'",
-        # what the user taught a tool, another owner may teach it too
-        """
-        CREATE TABLE owned_wording (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
-            text TEXT NOT NULL,
-            from_use INTEGER NOT NULL DEFAULT 0,
-            owner TEXT NOT NULL DEFAULT 'user',
-            UNIQUE (name, text, owner)
-        )
-        """,
-        "INSERT INTO owned_wording SELECT id, name, text, from_use, 'user' FROM wording",
-        "DROP TABLE wording",
-        "ALTER TABLE owned_wording RENAME TO wording",
     ),
 }
 """Format → statements that make a catalogue of the format before into one of it; a new catalogue begins with 1."""
-
-BOUND = "SELECT digest FROM filed WHERE name = ? AND line = ?"
-BIND = """
-INSERT OR IGNORE INTO filed SELECT :name, :line, coalesce((
-    SELECT v.digest FROM tool t JOIN version v ON v.name = t.name AND v.version = t.current
-    WHERE t.name = :name AND t.state != 'deleted'
-), '')
-"""
-"""A line of the grants file, bound once to what is current; the tool may be gone or replaced later."""
 
 COUNT_CALLS = (
     "INSERT INTO usage SELECT name, :calls, :failures, :last FROM tool WHERE name = :name"
@@ -287,7 +231,7 @@ DELETE FROM journal WHERE id IN (
 """
 """The oldest lines about calls beyond so many, of the owners that have most of them."""
 
-TOUCHING = ("tool", "version", "evidence", "approval", "wording", "origin")
+TOUCHING = ("tool", "version", "evidence", "approval", "origin")
 """Tables of which each row belongs to a tool's standing; its use does not."""
 
 TOUCHED = (
@@ -366,8 +310,7 @@ ENTRIES = """
 SELECT t.name, t.state, t.pinned, t.created_at, v.manifest, v.quarantined, u.calls, u.failures, u.last_used,
     (SELECT group_concat(o.version, ',') FROM version o WHERE o.name = t.name) AS versions,
     (SELECT group_concat(e.sandbox, ',') FROM evidence e WHERE e.name = t.name AND e.version = t.current) AS sandboxes,
-    EXISTS (SELECT 1 FROM approval a WHERE a.name = t.name AND a.digest = v.digest) AS approved,
-    (SELECT json_group_array(w.text) FROM (SELECT text FROM wording w WHERE w.name = t.name ORDER BY id) w) AS wordings
+    EXISTS (SELECT 1 FROM approval a WHERE a.name = t.name AND a.digest = v.digest) AS approved
 FROM tool t
 JOIN version v ON v.name = t.name AND v.version = t.current
 LEFT JOIN usage u ON u.name = t.name

@@ -1,7 +1,5 @@
 """Full-text index of the tools in the catalogue's file, updated in the transaction of every change of a tool.
 
-What an owner taught a tool is indexed apart from it: nobody else finds it by that.
-
 Triggers note the names whose rows any process writes; before the commit those tools are indexed again. The index is
 derived: `alita tool reindex` makes it anew from the catalogue.
 """
@@ -15,9 +13,8 @@ from collections.abc import Collection
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.words.documents import Document, document_of
-from alita_mcp.library.words.stems import stems
 
-VERSION = 4
+VERSION = 5
 """Raised when the same tool gives other rows: every library is then indexed anew."""
 AT_ONCE = 500
 
@@ -28,12 +25,10 @@ TABLES = (
         name, description, parameters, requests, tokenize = 'porter unicode61 remove_diacritics 2'
     )
     """,
-    "CREATE TABLE taught (owner TEXT, stem TEXT, name TEXT, PRIMARY KEY (owner, stem, name)) WITHOUT ROWID",
-    "CREATE INDEX taught_name ON taught (name)",
     "CREATE TABLE search_total (version INTEGER)",
 )
-NAMES = ("document_text", "document", "taught", "search_total", "term", "letter_group")
-"""The last two are of versions before this one."""
+NAMES = ("document_text", "document", "search_total", "term", "letter_group", "taught")
+"""The last three are of versions before this one."""
 
 UNINDEXED = (
     "CREATE TABLE IF NOT EXISTS unindexed (name TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -44,7 +39,7 @@ UNINDEXED = (
             WHERE NOT EXISTS (SELECT 1 FROM unindexed WHERE name = {row}.name);
         END
         """  # noqa: S608 - of our own words
-        for table in ("tool", "version", "wording")
+        for table in ("tool", "version")
         for change, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
     ),
 )
@@ -134,18 +129,7 @@ def _index_changed(db: sqlite3.Connection) -> None:
     while names := [name for (name,) in db.execute("SELECT name FROM unindexed LIMIT ?", (AT_ONCE,))]:
         documents = read_documents(db, names)
         for name in names:
-            document = documents.get(name)
-            put_document(db, name, document)
-            # the words that owners taught it, without those that it has itself, each for its owner alone
-            db.execute("DELETE FROM taught WHERE name = ?", (name,))
-            if document is not None:
-                texts = (document.name, document.description, document.parameters, *document.requests)
-                own = set(stems(" ".join(texts)))
-                found = db.execute("SELECT owner, text FROM wording WHERE name = ?", (name,)).fetchall()
-                rows = [
-                    (owner, stem, name) for owner, text in found for stem in stems(text) if stem not in own
-                ]
-                db.executemany("INSERT OR IGNORE INTO taught VALUES (?, ?, ?)", rows)
+            put_document(db, name, documents.get(name))
         db.executemany("DELETE FROM unindexed WHERE name = ?", ((name,) for name in names))
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from difflib import unified_diff
 from typing import Any, Protocol
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue.reader import CatalogueReader
 from alita_mcp.library.grants.effective_grants import WORKSPACES, in_words, too_thin
-from alita_mcp.library.grants.hosts import ANY, covers
+from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, canonical_host, covers, host_problem
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.trust.trust import may_hold_grants, what_would_raise
-from alita_mcp.values import Grants, Manifest, StoredVersion
+from alita_mcp.values import SECRET_NAME, TOOL_NAME, Grants, Manifest, StoredVersion
 
 SHOWN_DIGITS = 12
 """Of a digest, where it is shown to be compared only: `alita approve` takes nothing but a whole one."""
@@ -111,6 +113,26 @@ def part_of(asked: Grants, part: Grants | None) -> Grants | None:
             f"It does not ask for {', '.join(beyond)}.", hint="Approve what it asks for, or less."
         )
     return None if part == asked else part
+
+
+def read_grants(fields: Mapping[str, Any]) -> Grants:
+    """Grants as a person wrote them, hosts in the form in which they are kept.
+
+    Raises:
+        UsageError: one of them cannot be granted; the message names it.
+    """
+    asked = Grants.model_validate(fields)
+    wrong = [("network", host, problem) for host in asked.network if (problem := host_problem(host))]
+    if len(asked.network) > MAX_HOSTS:
+        wrong.append(("network", str(len(asked.network)), f"at most {MAX_HOSTS} hosts can be granted"))
+    wrong += [
+        ("tools", name, "not a tool's name") for name in asked.tools if not re.fullmatch(TOOL_NAME, name)
+    ]
+    secrets = (name for name in asked.secrets if not re.fullmatch(SECRET_NAME, name))
+    wrong += [("secrets", name, "not a secret's name") for name in secrets]
+    for field, value, problem in wrong:
+        raise UsageError(f"{field} {value[:100]!r} cannot be granted: {problem}.")
+    return asked.model_copy(update={"network": tuple(map(canonical_host, asked.network))})
 
 
 def difference(now: Manifest, before: Manifest | None) -> list[str]:

@@ -50,8 +50,8 @@ class Finder:
         if self._vectors is not None:
             self._vectors.track()
 
-    async def search(self, query: str, owner: str = "") -> Ranking:
-        """Ranking of tools for the need of an owner, with the features that its certainty rests on.
+    async def search(self, query: str) -> Ranking:
+        """Ranking of tools for a need, with the features that its certainty rests on.
 
         Raises:
             LibraryError: the search index is damaged.
@@ -63,7 +63,7 @@ class Finder:
 
         def rank_tools() -> Ranking:
             with self._reader.transaction() as db:
-                return rank(db, need, cosines, owner)
+                return rank(db, need, cosines)
 
         return await anyio.to_thread.run_sync(rank_tools)
 

@@ -42,9 +42,6 @@ UNSEEN_RIVALS = 8
 DECAY = 10.0
 """How fast the probability falls with the distance of the score from the best one's."""
 
-TAUGHT_WEIGHT = 0.65
-"""What BM25 gives a word that a request has once, of what the word weighs; for words that an owner taught a tool."""
-
 _BM25 = """
 SELECT d.name, own, every, length(t.requests) FROM (
     SELECT rowid AS row, -bm25(document_text, 2.0, 1.0, 0.5, 0.0) AS own,
@@ -53,11 +50,6 @@ SELECT d.name, own, every, length(t.requests) FROM (
 ) m JOIN document d ON d.id = m.row JOIN document_text t ON t.rowid = m.row
 """
 """The weights are those of name, description, parameters and requests; without the requests, and with them."""
-_TAUGHT = """
-SELECT name, json_group_array(stem) FROM taught
-WHERE owner = ? AND stem IN (SELECT value FROM json_each(?)) GROUP BY name ORDER BY count(*) DESC, name LIMIT ?
-"""
-"""The tools that an owner taught most of these stems, and which of them."""
 _COUNT = "SELECT count(*) FROM document_text WHERE document_text MATCH ?"
 _TEXTS = """
 SELECT d.name, t.name, t.description, t.parameters, t.requests
@@ -103,10 +95,8 @@ def default_calibration() -> Calibration:
     return Calibration.model_validate_json(text)
 
 
-def rank(
-    db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None = None, owner: str = ""
-) -> Ranking:
-    """The tools for an owner's need, best first, by words, and by meaning where cosines are known.
+def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None = None) -> Ranking:
+    """The tools for a need, best first, by words, and by meaning where cosines are known.
 
     The features of the best hit are `lead`: how much more of the need it covers than the next ones; `covered`: how much
     it covers; `back`: how much of its own name and description is asked for; `shared`: how many words it shares with
@@ -124,14 +114,6 @@ def rank(
     for name, score in score_words(db, count_documents(db, alike)).items():
         by_words[name] = by_words.get(name, 0.0) + SYNONYM_WEIGHT * score
     total = int(db.execute("SELECT count(*) FROM document").fetchone()[0])
-    found = db.execute(_TAUGHT, (owner, json.dumps([*terms, *alike]), MAX_MATCHES))
-    taught = {name: frozenset(json.loads(known)) for name, known in found}
-    for name, known in taught.items():
-        for stem in known:
-            count = 1 + counts.get(terms.get(stem, stem), 0)  # with this tool
-            rarity = max(0.0, math.log((total - count + 0.5) / (count + 0.5)))
-            weight = TAUGHT_WEIGHT * (1.0 if stem in terms else SYNONYM_WEIGHT)
-            by_words[name] = by_words.get(name, 0.0) + weight * rarity
     cosines = cosines or {}
     farthest = min(cosines.values(), default=0.0)  # no tool without a cosine is nearer
     scores = {
@@ -157,8 +139,8 @@ def rank(
         weights[stem] = idf * (EVERYDAY_WEIGHT if stem in common else 1.0)
     need_weight = math.fsum(weights[stem] for stem in terms) or 1e-9
 
-    def coverage(*columns: str, known: frozenset[str] = frozenset()) -> float:
-        there = known.union(stems(" ".join(columns)))
+    def coverage(*columns: str) -> float:
+        there = frozenset(stems(" ".join(columns)))
         found = (
             weights[stem] * (1.0 if stem in there else SYNONYM_COVERS)
             for stem in terms
@@ -171,8 +153,8 @@ def rank(
         return min(ahead, (values[0] - least) * total / (total + UNSEEN_RIVALS))
 
     compared = order[:COMPARED]
-    covered = [coverage(*texts[name], known=taught.get(name, frozenset())) for name in compared]
-    best_has = taught.get(order[0], frozenset()).union(stems(" ".join(texts[order[0]])))
+    covered = [coverage(*texts[name]) for name in compared]
+    best_has = frozenset(stems(" ".join(texts[order[0]])))
     asked = terms.keys() | alike
     said = math.fsum(weights[stem] for stem in head) or 1e-9
     back = math.fsum(weights[stem] for stem in head & asked) / said

@@ -98,9 +98,8 @@ def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> 
     if report.usage:
         usage = report.usage
         cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-        kept = f", {usage.cached} answers kept from before" if usage.cached else ""
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
-        rows.append(("models", f"{usage.calls} calls{kept}, {tokens}, {cost}, {usage.seconds:.3g} s"))
+        rows.append(("models", f"{usage.calls} calls, {tokens}, {cost}, {usage.seconds:.3g} s"))
     if report.written_from:
         rows += [("assumed", _shorten(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
     looked_up = report.looked_up or LookedUp()

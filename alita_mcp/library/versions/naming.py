@@ -92,22 +92,3 @@ def version_before(entry: CatalogueEntry) -> int:
     if not older:
         raise UsageError(f"{entry.name} v{current} has none before it.", hint="Name the version to use.")
     return max(older)
-
-
-def words_of_others(entry: CatalogueEntry, text: str | None = None) -> tuple[str, ...]:
-    """The requests that others taught a tool, or this one of them.
-
-    Raises:
-        UsageError: it is not found by this text, or the text is its author's own.
-    """
-    if text is None or text in entry.wordings:
-        return entry.wordings if text is None else (text,)
-    if text in entry.manifest.use_when:
-        raise UsageError(
-            f"{entry.name} has {text!r} from its author; a published version does not change.",
-            hint="Publish another version with other use_when, or disable the tool.",
-        )
-    raise UsageError(
-        f"{entry.name} has not learned {text!r}.",
-        hint=f"`alita show {entry.name}` lists what it is found by.",
-    )

@@ -89,7 +89,7 @@ def report_rebuilding(found: Findings, *, is_new: bool) -> str:
     since = "from before" if is_new else "since that copy"
     report = (
         f"The catalogue was {was}, and was rebuilt from generated_tools: {len(tools)} tools were taken in. Approvals, "
-        f"usage, learned words and the journal {since} are lost."
+        f"usage and the journal {since} are lost."
     )
     for what, names in found.notes.items():
         more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""

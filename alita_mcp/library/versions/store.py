@@ -26,7 +26,7 @@ from alita_mcp.errors import (
 )
 from alita_mcp.file_locks import Owner, hold_lock
 from alita_mcp.library.catalogue.catalogue import Catalogue
-from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
+from alita_mcp.library.catalogue.reader import CatalogueReader
 from alita_mcp.library.decisions import read_home_number, refuse_link, write_decisions, write_home_number
 from alita_mcp.library.disk import OnStep, no_step, write_folder
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
@@ -67,16 +67,13 @@ _log = logging.getLogger(__name__)
 class Store:
     """Versions on disk and their catalogue, changed together."""
 
-    def __init__(
-        self, home: Path, starters: Path | None, on_step: OnStep = no_step, grants_file: Path | None = None
-    ) -> None:
+    def __init__(self, home: Path, starters: Path | None, on_step: OnStep = no_step) -> None:
         """Opens the library in `home`, makes it when there is none, and clears up after processes that died.
 
         Raises:
             LibraryError: `home` or the catalogue cannot be used, or others may write it; nothing was deleted.
-            UsageError: the grants file does not fit.
         """
-        self.effective_grants = EffectiveGrants(grants_file, self._approval)
+        self.effective_grants = EffectiveGrants(self._approval)
         self.home = home
         self._lock = home / "library.lock"
         self._on_step = on_step
@@ -116,20 +113,10 @@ class Store:
                 (self.home / "index.lock").unlink()
             self._install(starters)
             self.keep_decisions()
-            self.effective_grants.bind_with(self.catalogue.bind_line)
         except BaseException:
             self.reader.close()
             self.catalogue.close()
             raise
-
-    def mark(self) -> tuple[int, ...]:
-        """Another value whenever anything was committed, or a person changed the grants file."""
-        return (self.reader.data_version(), *self.effective_grants.mark)
-
-    def changes(self) -> Changes:
-        """Counters of changes so far, by the catalogue and by the grants file."""
-        standing, listed = self.reader.changes()
-        return Changes(standing, listed + self.effective_grants.changes())
 
     def close(self) -> None:
         """Closes the library."""
@@ -384,8 +371,6 @@ class Store:
     ) -> Manifest:
         stored = unpack(files, name, version)
         granted = self.effective_grants.of(stored.manifest) is not None
-        current = self.reader.entry(name) if granted else None
-        granted = granted and not (current and self.effective_grants.is_bound(current.manifest))
         version_row = (stored.manifest, seal_of(files), stored.report.sandbox)
         self.catalogue.publish(version_row, event=event, takes_over=granted, made_by=made_by)
         return stored.manifest

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from numbers import Real
+from contextlib import suppress
 from typing import Any, Protocol
 
 import anyio
@@ -13,11 +14,8 @@ from alita_mcp.errors import ModelError
 
 Vector = Sequence[float]
 
-MAX_LENGTH = 16_384
 PATIENCE_S = 600.0
 """With one answer; an embedder that sets itself no limit is given up then."""
-LARGEST = 1e15
-"""No model's number comes near; larger ones overflow when vectors are brought to length one."""
 
 
 class Embedder(Protocol):
@@ -41,34 +39,16 @@ def check_vectors(name: str, answer: Any, texts: int) -> list[Vector]:
     Raises:
         ModelError: their number, a length or a value does not fit.
     """
-    try:
-        vectors = [list(vector) for vector in answer]
-    except TypeError as wrong:
-        raise wrong_answer(name, "something else than vectors") from wrong
-    lengths = sorted({len(vector) for vector in vectors})
-    if len(vectors) != texts or len(lengths) > 1:
-        raise wrong_answer(name, f"{len(vectors)} vectors of lengths {lengths[:9]} for {texts} texts")
-    if lengths and not 1 <= lengths[0] <= MAX_LENGTH:
-        raise wrong_answer(name, f"vectors of length {lengths[0]}")
-    if not all(map(_are_numbers, vectors)):
-        raise wrong_answer(name, "a vector that is not all numbers")
-    return [list(map(float, vector)) for vector in vectors]
-
-
-def wrong_answer(name: str, what: str) -> ModelError:
-    """The error of an embedder that answered something else than it must."""
-    return ModelError(f"The embedder {name!r} answered {what}.", hint=_HINT)
-
-
-def _are_numbers(vector: Sequence[Any]) -> bool:
-    """Whether they are numbers of a sane size; without a step of Python's for each, for there are thousands."""
-    kinds = set(map(type, vector))
-    if bool in kinds or not all(issubclass(kind, Real) for kind in kinds):
-        return False
-    try:
-        return bool(sum(map(abs, vector)) <= LARGEST)  # false for nan
-    except OverflowError:
-        return False
+    problem = "something else than vectors"
+    with suppress(TypeError, ValueError, OverflowError):
+        vectors: list[Vector] = [list(map(float, vector)) for vector in answer]
+        lengths = sorted({len(vector) for vector in vectors})
+        problem = f"{len(vectors)} vectors of lengths {lengths[:9]} for {texts} texts"
+        # the sum is no number, or beyond all numbers, where one of them is
+        is_finite = all(math.isfinite(math.fsum(map(abs, vector))) for vector in vectors)
+        if len(vectors) == texts and len(lengths) <= 1 and 0 not in lengths and is_finite:
+            return vectors
+    raise ModelError(f"The embedder {name!r} answered {problem}.", hint=_HINT)
 
 
 _HINT = "Use another ALITA_EMBEDDER."

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from alita_mcp.values import Value
 
@@ -31,20 +29,10 @@ class Patience(Value):
         return min(wanted, self.max_pause_s)
 
 
-def retry_after_seconds(headers: Mapping[str, str] | None, now: datetime | None = None) -> float | None:
-    """Seconds that `Retry-After` asks for, whether it holds seconds or a date; None without a valid one."""
-    headers = headers or {}
-    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = str(headers.get(name) or "").strip()
-        try:
-            seconds = float(text) * unit_s
-        except ValueError:
-            seconds = math.nan
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
+def retry_after_seconds(headers: Mapping[str, str] | None) -> float | None:
+    """Seconds that `Retry-After` asks for; None without a number of them."""
     try:
-        moment = parsedate_to_datetime(str(headers.get("retry-after") or ""))
-    except (ValueError, OverflowError):
+        seconds = float((headers or {}).get("retry-after", ""))
+    except ValueError:
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -11,7 +11,6 @@ import anyio
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.interface import ToolsRefused
 from alita_mcp.models.litellm.backoff import Patience, retry_after_seconds
 from alita_mcp.models.redaction import presentable
 
@@ -19,16 +18,9 @@ T = TypeVar("T")
 
 UNAUTHORIZED, TIMED_OUT, TOO_MANY = 401, 408, 429
 REFUSED = (400, 422)
-TOOLS_REFUSED = (404, 500, 501)
-"""Besides: what routers answer for a model without tools (404), and llama.cpp (500)."""
 MAX_CHAIN = 20
-_OPTION_WORDS = {
-    "response_format": ("response_format", "json_schema", "schema", "structured", "grammar"),
-    "temperature": ("temperature",),
-    "seed": ("seed",),
-}
-"""How servers name the options that they may do without."""
-_TOOL_WORDS = re.compile(r"\btools?\b|\btool[_-]|\bfunctions?\b|\bfunction[_-]call")
+OPTIONAL = ("response_format", "temperature", "seed")
+"""Options that a request may do without."""
 _LASTING = ("insufficient_quota", "exceeded your current quota", "billing", "credit balance")
 """Sent with 429, though waiting does not help."""
 _WRAPPING = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)(?: APIError)?\s*[:-]\s*)+")
@@ -40,14 +32,11 @@ async def call_with_retries(call: Callable[[], Awaitable[T]], patience: Patience
     """What `call` returns; rate limits, server errors, time-outs and lost connections are tried again.
 
     Raises:
-        ToolsRefused: as `call` raised it.
         ModelError: it failed for good; as `translate_failure`.
     """
     for attempt in range(patience.attempts):
         try:
             return await call()
-        except ToolsRefused:
-            raise
         except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
             if not may_pass(failure) or attempt == patience.attempts - 1:
                 raise translate_failure(failure, chosen) from None  # the vendor's words may hold keys
@@ -92,25 +81,11 @@ def may_pass(failure: Exception) -> bool:
 
 def options_to_drop(failure: Exception, options: Mapping[str, Any]) -> set[str]:
     """Options to leave out before a refused request is sent again; empty: none, it stays refused."""
-    status, text = status_of(failure), str(failure).lower()
-    tools = {"tools"} & options.keys()
-    if status not in REFUSED:
-        return tools if status in TOOLS_REFUSED and _TOOL_WORDS.search(text) else set()
-    # Four cases, the surest first: the server names options; it speaks of tools; it says nothing of use, and most
-    # often it is the schema that is unknown; or there was no schema, and it is the tools.
-    named = {
-        option
-        for option, words in _OPTION_WORDS.items()
-        if option in options and any(word in text for word in words)
-    }
-    about_tools = tools if _TOOL_WORDS.search(text) else set()
-    return named or about_tools or {"response_format"} & options.keys() or tools
-
-
-def names_tools(failure: Exception) -> bool:
-    """Whether a refusal is about tools as such: not about something else, and not about the schema of one of them."""
-    text = str(failure).lower()
-    return bool(_TOOL_WORDS.search(text)) and "schema" not in text
+    if status_of(failure) not in REFUSED:
+        return set()
+    # Two cases: the server names options; it says nothing of use, and most often it is the schema that is unknown.
+    sent = set(OPTIONAL) & options.keys()
+    return {option for option in sent if option in str(failure).lower()} or {"response_format"} & sent
 
 
 def translate_failure(failure: Exception, chosen: Chosen) -> ModelError:

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
 from alita_mcp.models.interface import (
     MAX_CALLS,
@@ -18,10 +19,9 @@ from alita_mcp.models.interface import (
     Message,
     ToolCall,
     ToolSpec,
-    tools_refused,
 )
 from alita_mcp.models.litellm.backoff import Patience
-from alita_mcp.models.litellm.failures import call_with_retries, names_tools, options_to_drop
+from alita_mcp.models.litellm.failures import call_with_retries, options_to_drop
 from alita_mcp.models.litellm.loading import load_litellm
 
 MAX_TEXT_CHARACTERS = 1_000_000
@@ -40,6 +40,8 @@ class LitellmModel:
 
     def __init__(self, chosen: Chosen, patience: Patience | None = None) -> None:
         self.name = chosen.name
+        # litellm's `ollama/` has no tools; `ollama_chat/` is the same server's newer interface, which has
+        self._sent_name = re.sub("^ollama/", "ollama_chat/", chosen.name)
         self._chosen = chosen
         self._patience = patience or Patience()
         self._refused: set[str] = set()
@@ -60,14 +62,15 @@ class LitellmModel:
         Rate limits, server errors, time-outs and lost connections are tried again with growing pauses.
         """
         litellm = await anyio.to_thread.run_sync(load_litellm, abandon_on_cancel=True)
-        if tools and ("tools" in self._refused or not _takes_tools(litellm, self.name)):
-            raise tools_refused(self.name)
+        if tools and not _takes_tools(litellm, self._sent_name):
+            hint = "Set ALITA_MODEL_CODER to a model with tool calling."
+            raise ModelError(f"The model {self.name!r} cannot call tools.", hint=hint)
         chosen = self._chosen
         wanted = {
             "max_tokens": chosen.max_tokens or max_tokens,
             "temperature": temperature if chosen.temperature is None else chosen.temperature,
             "seed": seed,
-            "response_format": _response_format(litellm, self.name, schema),
+            "response_format": _response_format(litellm, self._sent_name, schema),
             "tools": [{"type": "function", "function": tool.model_dump()} for tool in tools] or None,
         }
         options = {name: value for name, value in wanted.items() if value is not None}
@@ -88,7 +91,7 @@ class LitellmModel:
                     self._chosen.timeout_s
                 ):  # litellm's own limit starts anew with every byte
                     answer = await litellm.acompletion(
-                        model=self.name,
+                        model=self._sent_name,
                         messages=chat,
                         base_url=self._chosen.base_url,
                         api_key=self._chosen.key_to_send,
@@ -101,13 +104,8 @@ class LitellmModel:
                 completion = self._parse_completion(litellm, answer, chat)
             except Exception as failure:
                 refused = options_to_drop(failure, sent)
-                # Three cases: no option is to blame; the tools are, and an agent without its tools would make its
-                # answers up; the request is sent again without the others.
                 if not refused:
                     raise
-                if "tools" in refused:
-                    self._refused |= refused if names_tools(failure) else set()
-                    raise tools_refused(self.name) from None  # the vendor's own words may hold keys
                 left_out |= refused
             else:
                 self._refused |= left_out
@@ -127,7 +125,7 @@ class LitellmModel:
             return -(-characters // CHARACTERS_PER_TOKEN)
 
         try:
-            cost = float(litellm.completion_cost(completion_response=answer, model=self.name))
+            cost = float(litellm.completion_cost(completion_response=answer, model=self._sent_name))
         except Exception:  # noqa: BLE001 - litellm raises bare exceptions for models without a price
             cost = -1.0
         return Completion(

@@ -17,7 +17,8 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 
     What a reasoning model wrote in `<think>` tags before its answer is skipped: it holds drafts.
     """
-    text, end, failures = without_thoughts(text), 0, 0
+    text, end, failures = text[:MAX_CHARACTERS], 0, 0
+    text = text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
     while (start := text.find("{", end)) != -1 and failures < MAX_FAILURES:
         try:
             found, end = _DECODER.raw_decode(text, start)
@@ -25,31 +26,6 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
             failures, end = failures + 1, start + 1
         else:
             yield found
-
-
-def first_json_object(text: str) -> tuple[dict[str, Any], str]:
-    """The object that the first brace of an answer begins, and the text behind it.
-
-    An object further inside is never taken for it: where a model quotes what it read, that may be untrusted.
-
-    Raises:
-        ValueError: there is no brace, or it begins no JSON object.
-    """
-    text = without_thoughts(text)
-    start = text.find("{")
-    if start == -1:
-        raise ValueError("there is no JSON object in the answer")
-    try:
-        found, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError) as broken:
-        raise ValueError(f"the JSON object cannot be parsed: {str(broken)[:200]}") from broken
-    return found, text[end:]
-
-
-def without_thoughts(text: str) -> str:
-    """The answer without what a reasoning model wrote in `<think>` tags before it."""
-    text = text[:MAX_CHARACTERS]
-    return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
 
 
 def _refuse_constant(constant: str) -> object:

@@ -1,1 +1,1 @@
-"""Package index: projects, releases, fitting wheels, and names that imitate well-known ones."""
+"""Names of packages: well-known ones, and those that imitate them."""

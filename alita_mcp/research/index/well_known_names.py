@@ -1,4 +1,4 @@
-"""Well-known Python package names and their aliases, for the detection of imitations.
+"""Well-known Python package names, for the detection of imitations.
 
 Source: written down by the authors from what they know to be depended on most, with some that this project itself
 is locked to; no ranking was downloaded. A package that is missing here is only not defended.
@@ -71,15 +71,3 @@ zipp zope-interface zstandard
 """
 WELL_KNOWN = frozenset(_NAMES.split())
 """As indexes file them: lower case, with hyphens."""
-
-CALLED = {
-    "airflow": "apache-airflow", "attr": "attrs", "bs4": "beautifulsoup4", "crypto": "pycryptodome",
-    "cv2": "opencv-python", "dateutil": "python-dateutil", "docx": "python-docx", "dotenv": "python-dotenv",
-    "faiss": "faiss-cpu", "fitz": "pymupdf", "git": "gitpython", "jwt": "pyjwt",
-    "levenshtein": "python-levenshtein", "magic": "python-magic", "mysqldb": "mysqlclient",
-    "nacl": "pynacl", "openssl": "pyopenssl", "pil": "pillow", "pptx": "python-pptx", "pytorch": "torch",
-    "pywt": "pywavelets", "serial": "pyserial", "skimage": "scikit-image", "sklearn": "scikit-learn",
-    "telegram": "python-telegram-bot", "tf": "tensorflow", "umap": "umap-learn", "usb": "pyusb",
-    "yaml": "pyyaml", "zmq": "pyzmq",
-}  # fmt: skip
-"""Modules that are imported under another name than that of their package; packages of these names are others'."""

@@ -126,7 +126,7 @@ GITHUB = SearchApi("https://api.github.com", _ask_repositories, ("items",), _rep
 
 
 class JsonSearch:
-    """Search back end over one API; implements `SearchBackend`."""
+    """Search back end over one API: one request a query, results in its own order, no retries."""
 
     def __init__(
         self,
@@ -141,7 +141,11 @@ class JsonSearch:
         self._allowed = allowed
 
     async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
-        """At most `limit` hits in the back end's own order; raises UsageError."""
+        """At most `limit` hits, best first.
+
+        Raises:
+            UsageError: the back end did not answer, refused, or sent something else; no message holds a key.
+        """
         reply = await self._api.request(self._client, one_line(query, MAX_QUERY), limit)
         rows = map(self._api.row_of, rows_of(self.name, reply, *self._api.path))
         return hits_of(self.name, rows, limit, self._allowed)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import anyio
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.addresses import parse_web_allow
 from alita_mcp.research.http_client import open_http_client
-from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.json_api import Endpoint, endpoint
 from alita_mcp.research.search.apis import BRAVE, GITHUB, SEARXNG, TAVILY, JsonSearch, SearchApi
 from alita_mcp.research.texts import MAX_QUERY, one_line
@@ -29,9 +29,6 @@ TIMEOUT_S = 12.0
 MAX_HITS = 50
 _FLATTENING = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how little the first ranks stand out."""
-_TRACKING = re.compile(
-    r"utm_.*|(?:fb|g|d|y|tw)clid|[gw]braid|msclkid|igshid|mc_[ce]id|_hs(?:enc|mi)|srsltid", re.IGNORECASE
-)
 
 
 def backend_names(settings: Settings, *, has_model: bool) -> tuple[str, ...]:
@@ -76,16 +73,16 @@ def api_endpoint(name: str, api: SearchApi, setting: str, value: str) -> Endpoin
 
 
 class MergedSearch:
-    """Search over several back ends, of which some may have the same name."""
+    """Search over several back ends."""
 
-    def __init__(self, backends: Sequence[SearchBackend], *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, backends: Sequence[JsonSearch], *, timeout_s: float = TIMEOUT_S) -> None:
         self._backends = tuple(backends)
         self._timeout_s = timeout_s
 
     @property
     def backends(self) -> tuple[str, ...]:
         """Names of the back ends, in their order."""
-        return tuple(dict.fromkeys(each.name for each in self._backends))
+        return tuple(each.name for each in self._backends)
 
     async def search(self, query: str, limit: int = 8) -> Found:
         """Merged hits of all back ends, once each; never raises for one that fails."""
@@ -95,7 +92,7 @@ class MergedSearch:
         hits: list[Sequence[SearchHit]] = [()] * len(self._backends)
         failed: dict[int, str] = {}
 
-        async def ask_backend(number: int, backend: SearchBackend) -> None:
+        async def ask_backend(number: int, backend: JsonSearch) -> None:
             try:
                 with anyio.fail_after(self._timeout_s):
                     hits[number] = (await backend.search(plain, limit))[:limit]
@@ -103,8 +100,6 @@ class MergedSearch:
                 failed[number] = str(refused)
             except TimeoutError:
                 failed[number] = f"{backend.name} did not answer within {self._timeout_s:g} s."
-            except Exception as error:  # noqa: BLE001 - an extension's back end may raise anything
-                failed[number] = f"{backend.name} failed: {type(error).__name__}."
 
         async with anyio.create_task_group() as tasks:
             for number, backend in enumerate(self._backends):
@@ -113,42 +108,28 @@ class MergedSearch:
             FailedBackend(backend=self._backends[number].name, reason=failed[number])
             for number in sorted(failed)
         ]
-        names = [each.name for each in self._backends]
-        merged = merge_hits(zip(names, hits, strict=True))
-        return Found(hits=merged[:limit], failed=tuple(dict.fromkeys(reasons)))
+        return Found(hits=merge_hits(hits)[:limit], failed=tuple(reasons))
 
 
-def merge_hits(hits_by_backend: Iterable[tuple[str, Sequence[SearchHit]]]) -> tuple[SearchHit, ...]:
-    """The hits of all back ends, once each, by the sum of their reciprocal ranks."""
-    ranked: dict[str, dict[str, tuple[int, SearchHit]]] = {}
-    for backend, hits in hits_by_backend:
+def merge_hits(hits_by_backend: Iterable[Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
+    """The hits of all back ends, once each, by the sum of their reciprocal ranks; where two rank alike, in order."""
+    scores: defaultdict[str, float] = defaultdict(float)
+    found: dict[str, SearchHit] = {}
+    for hits in hits_by_backend:
+        seen = {""}
         for rank, hit in enumerate(hits, 1):
-            if key := canonical_url(hit.url):
-                ranked.setdefault(key, {}).setdefault(backend, (rank, hit))
-
-    def sort_key(found: Mapping[str, tuple[int, SearchHit]]) -> tuple[float, int]:
-        ranks = [rank for rank, _ in found.values()]
-        return -sum(1 / (_FLATTENING + rank) for rank in ranks), min(ranks)
-
-    merged = []
-    for found in sorted(ranked.values(), key=sort_key):
-        # The best-ranked hit counts; the others fill up what it lacks.
-        by_rank = sorted(found.items(), key=lambda item: item[1][0])
-        same = [hit for _, (_, hit) in by_rank]
-        changes = {
-            "backends": tuple(backend for backend, _ in by_rank),
-            "snippet": next((hit.snippet for hit in same if hit.snippet), ""),
-            "published": next((hit.published for hit in same if hit.published), ""),
-        }
-        merged.append(same[0].model_copy(update=changes))
-    return tuple(merged)
+            if (key := canonical_url(hit.url)) in seen:
+                continue
+            seen.add(key)
+            scores[key] += 1 / (_FLATTENING + rank)
+            before = found.get(key)
+            backends = (*(before.backends if before else ()), *hit.backends)
+            found[key] = (before or hit).model_copy(update={"backends": backends})
+    return tuple(found[key] for key in sorted(scores, key=lambda key: -scores[key]))
 
 
 def canonical_url(url: str) -> str:
-    """The URL without scheme, default port, fragment, tracking parameters and final slash; query sorted.
-
-    Empty where it is not an http(s) URL. It is a key to compare, not an address to read.
-    """
+    """The URL without scheme, default port, fragment and final slash, to compare; empty where it is not http(s)."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -157,23 +138,18 @@ def canonical_url(url: str) -> str:
     if not host or parts.scheme not in ("http", "https"):
         return ""
     place = host if port in (None, 80, 443) else f"{host}:{port}"
-    path = quote(unquote(parts.path), safe="/:@!$&'()*+,;=~").rstrip("/")
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    kept = [pair for pair in pairs if not _TRACKING.fullmatch(pair[0])]
-    return f"{place}{path}?{urlencode(sorted(kept))}" if kept else f"{place}{path}"
+    return f"{place}{parts.path.rstrip('/')}?{parts.query}"
 
 
 @asynccontextmanager
-async def open_search(
-    settings: Settings, *, has_model: bool, also_backends: Sequence[SearchBackend] = ()
-) -> AsyncIterator[MergedSearch]:
-    """Opens one search over the configured back ends and `also_backends`, without any request.
+async def open_search(settings: Settings, *, has_model: bool) -> AsyncIterator[MergedSearch]:
+    """Opens one search over the configured back ends, without any request.
 
     Raises:
         UsageError: a setting is invalid; the message names it.
     """
     allowed = parse_web_allow(settings.web_allow)
-    backends: list[SearchBackend] = []
+    backends: list[JsonSearch] = []
     async with AsyncExitStack() as stack:
         for name in backend_names(settings, has_model=has_model):
             setting, value = _read_setting(name, settings)
@@ -181,4 +157,4 @@ async def open_search(
             own = [at.host_port] if name == "searxng" else []  # it may be at a private address
             client = await stack.enter_async_context(open_http_client(own))
             backends.append(JsonSearch(client, at, APIS[name], allowed))
-        yield MergedSearch([*backends, *also_backends])
+        yield MergedSearch(backends)

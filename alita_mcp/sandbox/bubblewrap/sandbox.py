@@ -39,8 +39,7 @@ INSTALL = (
 )
 UTIL_LINUX = "Install util-linux, or start the server as another user than root."
 DELEGATE = (
-    "Start the server in a systemd user session, which delegates control groups, or accept weaker limits with"
-    " ALITA_ALLOW_WEAK_LIMITS=true."
+    "Start the server in a systemd user session, which delegates control groups, or set ALITA_SANDBOX=wasm."
 )
 _SETTLE_SECONDS = 10.0
 _ASK = "import sys; print(*sys.version_info[:2])"
@@ -91,10 +90,10 @@ class BubblewrapSandbox(IsolatedSandbox):
                     await cgroup.remove()
 
     def _limit_resources(self, limits: Limits) -> tuple[Confinement, Cgroup | None, list[str]]:
-        """What limits one process: a control group made for it, a prefix of its command, or resource limits only.
+        """What limits a sandbox: a control group made for it, or a prefix of its command that makes one.
 
         Raises:
-            SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
+            SandboxUnavailable: no control group can be had.
         """
         # memory and processes are limited from outside and cannot be seen from inside: no /sys there
         demands = Demands(
@@ -108,9 +107,6 @@ class BubblewrapSandbox(IsolatedSandbox):
             missing = problem
         if (words := self._cgroups.scope_command(limits)) is not None:
             return confinement, None, words
-        if self.settings.allow_weak_limits:
-            weak = {"data_bytes": limits.memory_bytes, "processes": limits.processes}
-            return confinement.model_copy(update=weak), None, []
         raise SandboxUnavailable(f"The memory of a sandbox cannot be limited here: {missing}.", hint=DELEGATE)
 
     async def _find_scope(self, pid: int, limits: Limits) -> Cgroup:

@@ -87,11 +87,6 @@ class Engine:
                 await anyio.to_thread.run_sync(self.base.record_reference, self.image)
             self._image_is_here = True
 
-    async def find_other_image(self) -> str:
-        """Id of what the image's name stands for here by now, if that is not what is used; else empty."""
-        named, used = await self._inspect(self.base.name), await self._inspect(self.image)
-        return str(named.get("Id", "")) if named.get("Id") != used.get("Id") else ""
-
     async def _inspect(self, image: str) -> dict[str, Any]:
         """The engine's description of an image; empty for one that is not here."""
         import docker.errors

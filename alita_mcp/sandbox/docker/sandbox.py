@@ -9,7 +9,7 @@ from typing import Any
 from alita_mcp.sandbox.docker.engine import GVISOR, OWNER_LABEL, START_DOCKER, Engine
 from alita_mcp.sandbox.docker.transport import open_container
 from alita_mcp.sandbox.docker.volumes import Volumes, volume_name
-from alita_mcp.sandbox.interface import Environment, ProbeReport, Progress
+from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.wire.attestation import Demands
 from alita_mcp.sandbox.wire.bundle import command
@@ -37,15 +37,6 @@ class DockerSandbox(IsolatedSandbox):
     def hint(self) -> str:
         """How to install or start an engine."""
         return START_DOCKER
-
-    async def probe(self) -> ProbeReport:
-        """Runs the trials; says of a working engine if the image's name stands for another image by now."""
-        report = await super().probe()
-        other = await self._engine.find_other_image() if report.isolates else ""
-        if not other:
-            return report
-        note = f"{self._engine.base.name!r} is {other} here by now; calls run in {self._engine.image}."
-        return report.model_copy(update={"hint": f"{note} {self._engine.base.how_to_accept}"})
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock; the image is pulled first, with progress."""

@@ -43,10 +43,6 @@ class Store(Protocol):
         """
         ...
 
-    async def list_environments(self) -> frozenset[str]:
-        """Digests of what is stored for this home alone; empty where the place is shared."""
-        return frozenset()
-
     @abstractmethod
     async def drop_environment(self, digest: str) -> bool:
         """Removes an environment, complete or not; False when a sandbox uses it.
@@ -109,8 +105,7 @@ class EnvironmentCache:
         for digest, workers in self._open.items():
             if workers:
                 self._uses.note_use(digest)
-        begun = self._uses.list_begun() | await self._store.list_environments()
-        for digest in sorted(begun):
+        for digest in sorted(self._uses.list_begun()):
             if self._uses.read_use(digest) is None:
                 await self._drop(digest)
         uses = await to_thread.run_sync(self._uses.list_uses)

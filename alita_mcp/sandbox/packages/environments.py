@@ -19,7 +19,14 @@ from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, r
 from alita_mcp.sandbox.packages.package_index import authorities_to_trust, package_index
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
 from alita_mcp.sandbox.packages.uses import Uses
-from alita_mcp.sandbox.packages.uv_binary import NAME_INSIDE, PINNED, Wheel, fetch_program, find_uv, own_uv
+from alita_mcp.sandbox.packages.uv_binary import (
+    NAME_INSIDE,
+    PINNED,
+    fetch_static_uv,
+    machine_of,
+    own_uv,
+    runs_own_uv,
+)
 from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.sandbox.wire.link import PACKAGES
 from alita_mcp.settings import Settings
@@ -74,14 +81,14 @@ class EnvironmentBuilder(EnvironmentCache):
         back_end: BackEnd,
         settings: Settings,
         *,
-        wheels: Mapping[str, Wheel] = PINNED,
+        static_uvs: Mapping[str, str] = PINNED,
         fetch_seconds: int = FETCH_SECONDS,
     ) -> None:
         super().__init__(back_end.store, Uses(settings.home, back_end.kind))
         self._back_end = back_end
         self._settings = settings
         self._fetch_seconds = fetch_seconds
-        self._wheels = wheels
+        self._static_uvs = static_uvs
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes; errors as in the interface."""
@@ -120,17 +127,17 @@ class EnvironmentBuilder(EnvironmentCache):
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
-        source = find_uv(python, self._wheels, own=own_uv())
+        own, machine = own_uv() if runs_own_uv(python) else None, machine_of(python)
 
         async def make() -> bytes:
-            if isinstance(source, Wheel):
+            if own is None:
                 await progress("fetching uv")
-                program = await fetch_program(source, package_index(self._settings))
+                program = await fetch_static_uv(machine, package_index(self._settings), self._static_uvs)
             else:
-                program = await to_thread.run_sync(source.read_bytes)
+                program = await to_thread.run_sync(own.read_bytes)
             return await to_thread.run_sync(tar_of_file, NAME_INSIDE, program, PROGRAM_MODE)
 
-        which = source.sha256 if isinstance(source, Wheel) else version("uv")
+        which = version("uv") if own else self._static_uvs.get(machine)
         words = f"uv {which} {python}\n{self._back_end.kind}\n{await self._uses.home_id()}\n"
         return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
 

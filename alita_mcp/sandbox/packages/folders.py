@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import FOLDER_MODE, plain_entries
 
 _PARTIAL = ".partial-"
-_MADE = re.compile(r"[0-9a-f]{64}")
-"""What `environment_digest` gives; a folder of another name was made by another program."""
 
 
 class Folders(Store):
@@ -38,15 +35,6 @@ class Folders(Store):
     async def store_environment(self, digest: str, tar: bytes) -> str:
         """Unpacks a tar; a folder that is there already stays."""
         return await to_thread.run_sync(self._unpack, digest, tar)
-
-    async def list_environments(self) -> frozenset[str]:
-        """Digests of all that is stored, in part or as a whole: only this home stores any in the folder."""
-
-        def names() -> frozenset[str]:
-            folders = [place.name.removeprefix(_PARTIAL) for place in self._root.glob("*") if place.is_dir()]
-            return frozenset(filter(_MADE.fullmatch, folders))
-
-        return await to_thread.run_sync(names)
 
     async def drop_environment(self, digest: str) -> bool:
         """Removes a folder; it cannot be found from the first instant on."""

@@ -19,8 +19,7 @@ _HTTP = re.compile(
 )
 _CAUSE = re.compile(r"\s*(?:error|cause): ")
 _BECAUSE = re.compile(r"Because (.*?)(?:, we can conclude|$)", re.DOTALL)
-_OTHER_VERSIONS = "Take other versions, or leave out one of them."
-_WHEELS = "Take a package that has a wheel for the sandbox's Python, or the standard library."
+_OTHERS = "Check the names, or take other versions, or packages that have a wheel for the sandbox's Python."
 _INDEX = "See ALITA_PACKAGE_INDEX and SSL_CERT_FILE."
 _ROOM = "{asked} take more room than an environment may have"
 _KNOWN: tuple[tuple[str, type[AlitaError], str, str], ...] = (
@@ -45,21 +44,6 @@ _KNOWN: tuple[tuple[str, type[AlitaError], str, str], ...] = (
     ),
 )  # fmt: skip
 """Complaints, and what each of them means; the first one that is found counts."""
-_UNUSABLE: tuple[tuple[str, str, str], ...] = (
-    (
-        r"The structure of `([^`\n]+)` \([^)\n]*\) was invalid:\s*(.+)",
-        "{0} is not a valid wheel: {1}.", _WHEELS,
-    ),
-    (
-        r"(\S+) was not found in the package registry",
-        "{0!r}{needed} does not exist in the package index.", "Check its name.",
-    ),
-    (
-        r"([A-Za-z0-9._-]+)(?:\S*) has no (?:usable wheels|wheels with a matching)",
-        "{0!r}{needed} has no wheel for the sandbox's Python.", _WHEELS,
-    ),
-)  # fmt: skip
-"""The same for what is wrong with a package; `needed` names the one that asks for it, where that is not the person."""
 
 
 def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
@@ -79,17 +63,10 @@ def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
         return SandboxError(
             f"The package index could not be reached: {reason[:300].rstrip('. ')}.", hint=_INDEX
         )
-    # 3. a package that nothing can use
-    for pattern, message, hint in _UNUSABLE:
-        if found := re.search(pattern, told):
-            first, *rest = (group.strip().rstrip(".")[:200] for group in found.groups())
-            asking = rf"(?<!\S)(\S+?)(?:==\S+)? depends? on {re.escape(first)}(?![A-Za-z0-9_-])"
-            needed = f", which {one[1]} needs," if (one := re.search(asking, told)) else ""
-            return PackagesRejected(message.format(first, *rest, needed=needed), hint=hint)
-    # 4. packages that do not go together, or with this Python: uv's own reason
+    # 3. packages that do not exist, do not go together or not with this Python: uv's own reason
     if because := _BECAUSE.search(told):
         reason = " ".join(because[1].split())
-        return PackagesRejected(f"{asked} cannot be resolved: {reason[:500]}.", hint=_OTHER_VERSIONS)
-    # 5. all else: its first and its last cause
+        return PackagesRejected(f"{asked} cannot be resolved: {reason[:500]}.", hint=_OTHERS)
+    # 4. all else: its first and its last cause
     reason = ": ".join(dict.fromkeys(causes[:1] + causes[-1:])) or "uv gave no reason"
-    return PackagesRejected(f"{asked} could not be installed: {reason[:300].rstrip('. ')}.", hint=_WHEELS)
+    return PackagesRejected(f"{asked} could not be installed: {reason[:300].rstrip('. ')}.", hint=_OTHERS)

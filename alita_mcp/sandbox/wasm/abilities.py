@@ -74,6 +74,10 @@ _LACKS = (
         select.epoll selectors.EpollSelector""",
     ),
     ("links between files", "copy the file with shutil.copy2", "os.link os.symlink"),
+    (
+        "descriptors of files beyond open, read, write and close", "use the object that open() gives",
+        "os.dup os.pread os.pwrite os.truncate os.umask",
+    ),
     ("dbm.gnu and dbm.ndbm", "use sqlite3 or dbm.dumb", "dbm.gnu dbm.ndbm _gdbm _dbm"),
     ("hashlib.scrypt", "derive keys with hashlib.pbkdf2_hmac", "hashlib.scrypt"),
     ("time.tzset", "use zoneinfo.ZoneInfo", "time.tzset"),

@@ -46,7 +46,6 @@ KEPT_DAYS = 30
 LOCK = "compile.lock"
 _TICK_SECONDS = 1.0
 _POLL_SECONDS = 0.1
-_NAME = re.compile(r"(?P<key>[0-9a-f]{32})-(?P<base_bytes>[0-9]{1,10})-(?P<sha256>[0-9a-f]{64})\.cwasm")
 _OURS = re.compile(r"([0-9a-f]{32})[-0-9a-f]*\.(?:cwasm|partial|unneeded|json)")
 """All files of ours in the folder, those of earlier releases too."""
 _STEPS_BACK = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)
@@ -63,8 +62,6 @@ class Compiled(Value):
     """A compiled component that may be loaded."""
 
     path: Path
-    base_bytes: int
-    """What an instance takes before it does anything."""
     identity: tuple[int, ...]
 
     def is_as_checked(self) -> bool:
@@ -155,28 +152,12 @@ class CompiledFiles:
         """
         return await to_thread.run_sync(self._find, key_for(component))
 
-    def is_due(self, component: Component) -> bool:
-        """Whether to compile before anybody asks: it is not there, and may be needed. Reads no large file."""
-        key = key_for(component)
-        if any(self.folder.glob(f"{key}-*.cwasm")):
-            return False
-        return not _is_young(self.folder / f"{key}.unneeded")
-
-    def note_unneeded(self, component: Component) -> None:
-        """Notes that another sandbox was chosen, so that the next start does not compile unasked."""
-        marker = _private_folder(self.folder) / f"{key_for(component)}.unneeded"
-        with suppress(OSError):
-            marker.touch()
-
     def _find(self, key: str) -> Compiled | None:
         folder = _private_folder(self.folder)
         for path in folder.glob(f"{key}-*.cwasm"):
             with suppress(OSError), _open_private(path) as file:
-                name, status = _NAME.fullmatch(path.name), os.fstat(file.fileno())
-                if name and hashlib.file_digest(file, "sha256").hexdigest() == name["sha256"]:
-                    found = Compiled(
-                        path=path, base_bytes=int(name["base_bytes"]), identity=_identity(status)
-                    )
+                found = Compiled(path=path, identity=_identity(os.fstat(file.fileno())))
+                if path.name == f"{key}-{hashlib.file_digest(file, 'sha256').hexdigest()}.cwasm":
                     return found if found.is_as_checked() else None
         return None
 

@@ -205,9 +205,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
                     f"A worker of the embedded sandbox cannot be started: {problem}."
                 ) from problem
             worker = Worker(processes.ProcessTransport(started, complaints), limits, Confinement())
-            words = {
-                "token": worker.token.hex(), "compiled": str(ready.path), "base_bytes": ready.base_bytes,
-            }  # fmt: skip
+            words = {"token": worker.token.hex(), "compiled": str(ready.path)}
             hello = await worker.hear(encode(Kind.PAYLOAD, 0, json.dumps(words).encode()))
             check_attestation(hello, ready.path.name)
             return worker, stack.pop_all()

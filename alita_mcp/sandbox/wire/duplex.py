@@ -13,6 +13,8 @@ from typing import Any
 import anyio
 
 PIECE = 1 << 18
+_Selector = getattr(selectors, "PollSelector", selectors.DefaultSelector)
+"""The one that asks once without a file descriptor of its own, where there is one."""
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
@@ -60,7 +62,7 @@ class Polled:
         """Whether nothing waits to be received, the end included."""
         if self._closed:
             return False
-        with selectors.DefaultSelector() as selector:
+        with _Selector() as selector:
             selector.register(self._source, selectors.EVENT_READ)
             return not selector.select(0)
 

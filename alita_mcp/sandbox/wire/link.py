@@ -72,8 +72,6 @@ class Confinement(Value):
 
     demands: Demands | None = None
     """None: the back end judges by itself."""
-    data_bytes: int | None = None
-    """RLIMIT_DATA for each process, where no cgroup counts memory."""
     processes: int | None = None
     """RLIMIT_NPROC, where no cgroup counts processes."""
 
@@ -142,7 +140,6 @@ class Worker:
             "cpu_seconds": limits.cpu_seconds,
             "files": limits.open_files,
             "file_bytes": limits.scratch_bytes,
-            "data_bytes": self._confinement.data_bytes,
             "processes": self._confinement.processes,
         }
         return {

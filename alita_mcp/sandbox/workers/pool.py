@@ -112,9 +112,13 @@ class Pool(Generic[K, W]):
     no task group and no cancel scope open; if it fails or is cancelled, it cleans up after itself.
     """
 
-    def __init__(self, start: Callable[[K], Awaitable[W]], bounds: Bounds) -> None:
+    def __init__(
+        self, start: Callable[[K], Awaitable[W]], bounds: Bounds, spare_of: Callable[[K], K] = lambda key: key
+    ) -> None:
+        """`spare_of` gives the key of unused workers that serve a key too; such a one is of that key from then on."""
         self._start = start
         self._bounds = bounds
+        self._spare_of = spare_of
         self._places: set[_Place[K, W]] = set()
         self._idle: dict[_Place[K, W], None] = {}  # least recently used first
         self._queues: dict[K, deque[_Waiter[K, W]]] = {}
@@ -159,6 +163,10 @@ class Pool(Generic[K, W]):
             due = time.monotonic() - self._bounds.idle_seconds
             stale = [place for place in self._idle if place.idle_since <= due or not place.usable]
             await self._end([self._condemn(place) for place in stale])
+
+    async def close_idle(self, is_over: Callable[[K], bool]) -> None:
+        """Closes the idle workers of some keys."""
+        await self._end([self._condemn(place) for place in tuple(self._idle) if is_over(place.key)])
 
     async def release_idle(self, kept: int) -> None:
         """Closes the longest idle workers until `kept` are left."""
@@ -271,8 +279,7 @@ class Pool(Generic[K, W]):
         own.insert(place, waiter)
         self._serve()
         waits = waiter.place is None and not waiter.evicted and not waiter.depth
-        waiting = self.figures().waiting
-        if waits and waiting > self._bounds.waiting:
+        if waits and (waiting := sum(map(len, self._queues.values()))) > self._bounds.waiting:
             full = f"{self._bounds.waiting} calls already wait for a sandbox, which is the limit."
             # the last of the longest queue goes, so that no key fills all places alone
             longest = max(self._queues.values(), key=len)
@@ -296,7 +303,7 @@ class Pool(Generic[K, W]):
 
     def _serve(self) -> None:
         """Gives places to all who can have one now; called after every change."""
-        while not self._closed and (self._serve_own() or self._serve_next()):
+        while self._queues and not self._closed and (self._serve_own() or self._serve_next()):
             continue
 
     def _serve_own(self) -> bool:
@@ -337,10 +344,13 @@ class Pool(Generic[K, W]):
     def _serve_warm(self, waiter: _Waiter[K, W]) -> bool:
         if self._in_use[waiter.key] >= self._bounds.per_key:
             return False
-        warm = [place for place in self._idle if place.key == waiter.key]
-        for place in reversed(warm):
+        own, spare = waiter.key, self._spare_of(waiter.key)
+        warm = [place for place in self._idle if place.key == own]
+        spares = [place for place in self._idle if place.key == spare != own]
+        for place in (*reversed(warm), *spares):
             if place.usable:
                 del self._idle[place]
+                place.key = own
                 self._did["reused"] += 1
                 return self._give(waiter, place)
             self._evict(place, waiter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
@@ -36,12 +37,28 @@ class WorkerKey(NamedTuple):
     moment: int | None = None
     random_seed: int | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Compares what differs most first: a pool compares keys all the time."""
+        return isinstance(other, WorkerKey) and self.code == other.code and tuple.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        """The hash of the code's digest, which a text keeps; nested values would be walked each time."""
+        return hash(self.code)
+
+
+def spare_of(key: WorkerKey) -> WorkerKey:
+    """Key of a worker that has loaded nothing and may become one of this key; whether it has a network stays."""
+    return key if key.grants.network else WorkerKey(key.limits, key.environment)
+
 
 def key_of(job: Job) -> WorkerKey:
     """The key of a job's worker."""
     shared = {name: getattr(job, name) for name in WorkerKey._fields}
-    code = hashlib.sha256(job.code.encode("utf-8", "surrogatepass")).hexdigest()
-    return WorkerKey(**shared | {"code": code})
+    return WorkerKey(**shared | {"code": _digest(job.code)})
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class PooledWorker:
@@ -94,7 +111,7 @@ class PooledSandbox(ABC):
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         bounds = Bounds(workers=settings.max_workers, memory_bytes=settings.sandbox_memory_bytes)
-        self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, bounds)
+        self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, bounds, spare_of)
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in a pooled worker; see the interface."""
@@ -111,6 +128,18 @@ class PooledSandbox(ABC):
                 if fresh:
                     raise
         raise AssertionError  # the last attempt raises or returns
+
+    async def warm_up(self) -> None:
+        """Starts a worker for the first call of any tool with the usual limits, where none runs."""
+        figures, key = self.figures(), WorkerKey(Limits())
+        if not figures.busy + figures.idle:
+            async with self._pool.worker(key, memory_bytes=key.limits.memory_bytes):
+                pass
+
+    async def close_idle(self, codes: Collection[str]) -> None:
+        """Closes the idle workers that loaded one of these codes."""
+        over = set(map(_digest, codes))
+        await self._pool.close_idle(lambda key: key.code in over)
 
     def figures(self) -> PoolFigures:
         """Figures of the pool of workers."""

@@ -28,7 +28,7 @@ def task_budget(
     return TaskBudget(
         steps=min(steps or settings.limits.task_steps, settings.limits.task_steps),
         tokens=int(smaller(tokens, settings.limits.task_tokens)),
-        usd=smaller(usd, settings.task_usd),
+        usd=smaller(usd, settings.budget_usd),
         seconds=smaller(seconds, settings.limits.task_seconds),
     )
 

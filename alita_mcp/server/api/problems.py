@@ -58,7 +58,7 @@ async def problem_response(request: Request, raised: Exception) -> Response:
             refusal = failure
         case HTTPException():
             refusal = Refusal(
-                404, "not_found", f"There is no {request.url.path!r}.", "See /api/openapi.json."
+                404, "not_found", f"There is no {request.url.path!r}.", "Tasks are at /api/tasks."
             )
         case ToolNotFound():
             refusal = Refusal(404, "not_found", failure.message, failure.hint)

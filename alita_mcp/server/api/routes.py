@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
 
-from alita_mcp.server.api.openapi import describe_api
 from alita_mcp.server.api.problems import Refusal, problem_response
 from alita_mcp.server.api.tasks import TaskEndpoints
 
@@ -23,19 +22,12 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def api_routes(shared: SharedApp, *, needs_token: bool) -> list[Mount]:
+def api_routes(shared: SharedApp) -> list[Mount]:
     """Routes over an App; who may reach them is the HTTP server's to decide."""
     tasks = TaskEndpoints(shared)
-    document = describe_api(needs_token=needs_token)
-
-    async def show_description(_request: Request) -> Response:
-        return Response(document, media_type="application/json")
-
     handlers: dict[str, dict[str, Handler]] = {
-        "/tasks": {"GET": tasks.list_tasks, "POST": tasks.create_task},
+        "/tasks": {"POST": tasks.run_task},
         "/tasks/{id}": {"GET": tasks.show_task, "DELETE": tasks.stop_task},
-        "/tasks/{id}/events": {"GET": tasks.follow_task},
-        "/openapi.json": {"GET": show_description},
     }
     routes = [Route(path, partial(_dispatch, each), methods=METHODS) for path, each in handlers.items()]
     router = Router(routes, redirect_slashes=False)

@@ -53,16 +53,11 @@ Amount = Annotated[float, Field(gt=0, le=1e9)]
 class NewFile(Value):
     """A file that a task is about, sent with it: as text, or as base64 of its bytes."""
 
-    model_config = ConfigDict(
-        strict=True,
-        json_schema_extra={"oneOf": [{"required": ["content"]}, {"required": ["content_base64"]}]},
-    )
+    model_config = ConfigDict(strict=True)
 
-    name: Annotated[str, AfterValidator(_file_name)] = Field(
-        min_length=1, max_length=120, description="A name without folders."
-    )
-    content: str | None = Field(default=None, description="Its text.")
-    content_base64: str | None = Field(default=None, description="Its bytes, if they are not text.")
+    name: Annotated[str, AfterValidator(_file_name)] = Field(min_length=1, max_length=120)
+    content: str | None = None
+    content_base64: str | None = None
 
     def data(self) -> bytes:
         """The bytes of the file.
@@ -85,28 +80,16 @@ class NewTask(Value):
 
     model_config = ConfigDict(strict=True)
 
-    task: str = Field(min_length=1, max_length=MAX_TASK, pattern=r"\S", description="In plain words.")
+    task: str = Field(min_length=1, max_length=MAX_TASK, pattern=r"\S")
     max_steps: Integer | None = Field(default=None, ge=1, le=1_000)
     max_tokens: Integer | None = Field(default=None, ge=1, le=10**12)
     max_usd: Amount | None = None
     max_seconds: Amount | None = None
-    plans: Integer | None = Field(default=None, ge=0, le=8, description="How many plans to draft; 0: none.")
-    memory: bool = Field(default=True, description="Whether the run uses the memory of earlier runs.")
-    hosts: tuple[Host, ...] = Field(
-        default=(),
-        max_length=MAX_HOSTS,
-        description="Hosts that it may read at any address; they may see its files.",
-    )
-    files: Annotated[tuple[NewFile, ...], AfterValidator(_files)] = Field(
-        default=(), max_length=MAX_FILES, description="Files sent along; none is read from the server's disk."
-    )
-
-
-class Links(Value):
-    """Paths of one task."""
-
-    self: str
-    events: str
+    plans: Integer | None = Field(default=None, ge=0, le=8)
+    memory: bool = True
+    hosts: tuple[Host, ...] = Field(default=(), max_length=MAX_HOSTS)
+    """Hosts that it may read at any address; they may see its files."""
+    files: Annotated[tuple[NewFile, ...], AfterValidator(_files)] = Field(default=(), max_length=MAX_FILES)
 
 
 class TaskView(Value):
@@ -114,45 +97,24 @@ class TaskView(Value):
 
     id: str
     task: str
-    at: str = Field(description="When it started: ISO 8601, UTC.")
-    status: RunStatus
-    events: int = Field(ge=0, description="Number of its last event.")
-    last: str = Field(default="", description="What happened last, in one line.")
-    links: Links
-    solution: Solution | None = Field(default=None, description="How it ended; null while it is running.")
-
-
-class TaskRow(Value):
-    """A task in a list."""
-
-    id: str
-    task: str
     at: str
+    """When it started: ISO 8601, UTC."""
     status: RunStatus
-    solved: bool
-    links: Links
-
-
-class TaskList(Value):
-    """The latest tasks, newest first."""
-
-    tasks: tuple[TaskRow, ...]
+    solution: Solution | None = None
+    """How it ended; None while it is running."""
 
 
 class Problem(Value):
     """Why a request was not served."""
 
-    code: str = Field(description="One word for programs.")
+    code: str
+    """One word for programs."""
     message: str
-    hint: str = Field(default="", description="What to do about it.")
+    hint: str = ""
+    """What to do about it."""
 
 
 class Problems(Value):
     """The body of every response that is not a success."""
 
     error: Problem
-
-
-def links_of(run: str) -> Links:
-    """The paths of a task."""
-    return Links(self=f"/api/tasks/{run}", events=f"/api/tasks/{run}/events")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.owners import USER, ClientIdentity, Maker
+from alita_mcp.server.client.local import LOCAL_CLIENT
 from alita_mcp.server.client.owner import read_owner
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ MAX_NAME = 100
 UNNAMED = "a client"
 """Makes a tool whose client gives no name."""
 _KEY = "alita/key"
-_THIS_PROCESS = "here"
 
 
 def connection_of(ctx: Context) -> Connection:
@@ -57,8 +57,8 @@ def client_label(ctx: Context) -> str:
 def client_key(ctx: Context) -> str:
     """What tells the client of a request from all others, as long as it lasts; empty where nothing does."""
     # 1. A connection that lasts gets a key that no other one has or can guess.
-    # 2. Requests that stand alone: over stdio all come from the client of this process.
+    # 2. Requests that stand alone: over stdio or a local socket, the connection is the client's.
     # 3. Over HTTP nothing does: clients of one kind behind a proxy share address, name and token.
     if not is_modern(ctx):
         return str(connection_of(ctx).state.setdefault(_KEY, secrets.token_hex(16)))
-    return _THIS_PROCESS if ctx.request is None else ""
+    return LOCAL_CLIENT.get().key if ctx.request is None else ""

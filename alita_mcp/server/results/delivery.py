@@ -51,7 +51,7 @@ async def run_tool(
     """
     app, reader = call.app, call.maker
     try:
-        run = await app.run_tool(name, arguments, version, identity=call.identity)
+        run = await app.run_tool(name, arguments, version, identity=call.identity, on_stage=call.on_stage)
     except InvalidArguments as refused:
         wrong, manifest = refused, (await app.library.read(name, version)).manifest
         origin = origin_if_unreviewed(app, name, manifest.version, reader)

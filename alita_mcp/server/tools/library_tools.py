@@ -14,6 +14,7 @@ from alita_mcp.server.tools.definitions import definition_of
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.library.rows import Origin
     from alita_mcp.owners import Maker
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.shared_app import SharedApp
@@ -21,24 +22,29 @@ if TYPE_CHECKING:
     from alita_mcp.values import Manifest
 
 
+MAX_MADE = 512
+
+
 class LibraryTools:
     """The library as a source of tools; empty while the library is not open."""
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
+        self._made: dict[str, tuple[tuple[Manifest, Origin | None], types.Tool]] = {}
+        """Definitions of tools, each with what it was made of."""
 
     def list_tools(self, reader: Maker) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._shared.current
         if app is None:
             return []
-        return [_definition(entry.manifest, app, reader) for entry in app.visible_tools()]
+        return [self._definition(entry.manifest, app, reader) for entry in app.visible_tools()]
 
     def find_tool(self, name: str, reader: Maker) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""
         app = self._shared.current
         try:
-            return None if app is None else _definition(app.library.entry(name).manifest, app, reader)
+            return None if app is None else self._definition(app.library.entry(name).manifest, app, reader)
         except AlitaError:
             return None
 
@@ -46,6 +52,11 @@ class LibraryTools:
         """Runs the current version."""
         return await run_tool(call, call.name, call.arguments)
 
-
-def _definition(manifest: Manifest, app: App, reader: Maker) -> types.Tool:
-    return definition_of(manifest, origin_if_unreviewed(app, manifest.name, manifest.version, reader))
+    def _definition(self, manifest: Manifest, app: App, reader: Maker) -> types.Tool:
+        source = manifest, origin_if_unreviewed(app, manifest.name, manifest.version, reader)
+        known = self._made.get(manifest.name)
+        if known is None or known[0] != source:
+            if len(self._made) >= MAX_MADE:
+                self._made.clear()
+            known = self._made[manifest.name] = source, definition_of(*source)
+        return known[1]

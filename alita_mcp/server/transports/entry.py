@@ -52,65 +52,33 @@ def main() -> NoReturn:
 
 
 def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
-    """Reads the settings, serves, and ends the process; a start that fails says why on stderr."""
-    from alita_mcp.server.transports.greeting import greet
+    """Passes messages to the person's shared server, or serves here where there is none; ends the process.
 
-    greeting = greet(*wire)
-    from alita_mcp.errors import AlitaError
-    from alita_mcp.machine import edge_error
-    from alita_mcp.server.transports.shutdown import leave
+    A start that fails says why on stderr.
+    """
+    from alita_mcp.server.transports.local.relay import relay
+    from alita_mcp.server.transports.startup import end_with_error
 
+    greeting = relay(wire, parent, os.environ)  # noqa: TID251 - the relay hands all of it on
     try:
         _serve(wire, parent, greeting)
-    except KeyboardInterrupt:
-        leave(130)
     except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
-        first = edge_error(failed)
-        if not isinstance(first, AlitaError):
-            sys.excepthook(type(failed), failed, failed.__traceback__)
-            leave(1)
-        sys.stderr.write(f"alita-mcp-server: {first}\n")
-        leave(first.exit_status)
+        end_with_error(failed)
 
 
 def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
-    import gc
+    from alita_mcp.server.transports.startup import collect_garbage_again, prepare_process
 
-    gc.disable()  # imports allocate much and free nothing: collecting would take a tenth of the start
-
-    from alita_mcp.settings import read_settings, tolerate_warnings
-
-    tolerate_warnings()
-    settings = read_settings()
-
-    from contextlib import suppress
-
-    from alita_mcp.library.decisions import read_home_number
-
-    with suppress(OSError):  # which opening the library reports
-        read_home_number(settings.home)  # a home of a newer alita ends the start
-
-    import logging
+    settings = prepare_process()
 
     import anyio
 
-    from alita_mcp.event_loop import collect_garbage_rarely
-    from alita_mcp.machine import lack_of_descriptors
-    from alita_mcp.sandbox.temporary import claim_temporary_folder
     from alita_mcp.server.build import build_server
     from alita_mcp.server.transports.shutdown import leave
     from alita_mcp.server.transports.stdio import serve_stdio
 
-    logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
-    if lack := lack_of_descriptors(settings.max_workers):
-        logging.getLogger(__name__).warning("%s", lack)
-
-    claim_temporary_folder()
-
     async def serve() -> NoReturn:
-        gc.freeze()
-        collect_garbage_rarely()
-        gc.enable()
+        collect_garbage_again()
         leave(await serve_stdio(build_server(settings), wire, greeting, parent=parent))
 
     anyio.run(serve)

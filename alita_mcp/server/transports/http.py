@@ -37,6 +37,7 @@ from alita_mcp.server.transports.guard import (
     in_brackets,
     refuse_open_server,
 )
+from alita_mcp.server.transports.local.clients import share_server
 from alita_mcp.server.transports.malformed import answer_malformed
 from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import wait_for_signal
@@ -81,14 +82,14 @@ async def serve_http(
         UsageError: the address cannot be bound, or there is no token and there must be one.
     """
     from alita_mcp.server.api.routes import api_routes
-    from alita_mcp.server.build import DualEraServer
+    from alita_mcp.server.build import DualEraServer, build_server
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts, allowed_origins)
     with _listen(host, port) as listener:
-        server = server or build_http_server(settings)
+        server = server or build_server(settings)
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
@@ -98,7 +99,7 @@ async def serve_http(
         )
         routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), *pages]
         if isinstance(server, DualEraServer):
-            routes += api_routes(server.shared, needs_token=token is not None)
+            routes += api_routes(server.shared)
         mcp, others = answer_malformed(StreamableHTTPASGIApp(sessions)), Starlette(routes=routes)
 
         async def route(scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,11 +111,24 @@ async def serve_http(
         requests = OpenRequests(route, connections)
         guard = Guard(requests, token, [*host_names(host), *allowed_hosts], allowed_origins)
         web = _Web(guard, connections)
-        async with sessions.run(), anyio.create_task_group() as tasks:
+        async with (
+            sessions.run(),
+            share_server(server, settings) as stopped,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(web.serve, [])
             tasks.start_soon(connections.accept, listener, web.make_connection)
             bound_host, bound_port = listener.getsockname()[:2]
-            status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
+            status = 0
+            async with anyio.create_task_group() as waiting:
+
+                async def end_when_stopped() -> None:
+                    await stopped.wait()
+                    waiting.cancel_scope.cancel()
+
+                waiting.start_soon(end_when_stopped)
+                status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
+                waiting.cancel_scope.cancel()
             # The listen streams of 2026-07-28 end with a final frame of their own; GET streams of 2025 never do.
             listen = server.get_request_handler("subscriptions/listen")
             if listen is not None and isinstance(listen.handler, ListenHandler):
@@ -123,13 +137,6 @@ async def serve_http(
             web.should_exit = True
             await requests.finish(GRACE_S)
     return status
-
-
-def build_http_server(settings: Settings) -> Server[Any]:
-    """A server for clients that share a port: forms need ALITA_ELICIT and a token."""
-    from alita_mcp.server.build import build_server
-
-    return build_server(settings.model_copy(update={"elicit": settings.elicit is True}))
 
 
 class OpenRequests:

@@ -1,7 +1,7 @@
 """Stdio transport for one client, in both protocol eras, until the client or the parent is gone.
 
-Pipes are read and written on the event loop itself: a thread for each line would cost more than most calls. Windows,
-regular files, terminals and full pipes use a thread.
+Pipes and sockets are read and written on the event loop itself: a thread for each line would cost more than most calls.
+Windows, regular files and terminals use a thread.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ import select
 import stat
 import sys
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from mcp.server.lowlevel import Server
-from mcp.shared.message import SessionMessage
 
 from alita_mcp.server.transports.greeting import NO_GREETING, Greeting
-from alita_mcp.server.transports.malformed import MalformedMessage, read_message
+from alita_mcp.server.transports.lines import serve_lines, split_lines
 from alita_mcp.server.transports.shutdown import start_exit_timer, wait_for_signal
 from alita_mcp.server.transports.wire import Wire
 
@@ -53,21 +51,17 @@ class LineReader:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         """Each line without its end, and what is left where the last one has none."""
-        line, chunk = bytearray(), self._already_read
-        while chunk or not self.ended.is_set():
-            head, *following = chunk.split(b"\n")
-            line += head
-            for part in following:
-                if self.ended.is_set():
-                    return
-                yield line.decode("utf-8", "replace")
-                line = bytearray(part)
-            chunk = await self._read_chunk()
-            if not chunk:
-                break
-        if line and not self.ended.is_set():
-            yield line.decode("utf-8", "replace")
+        async for line in split_lines(self._chunks()):
+            if self.ended.is_set():
+                return
+            yield line
         self.ended.set()
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        chunk = self._already_read
+        while chunk or (chunk := await self._read_chunk()):
+            yield chunk
+            chunk = b""
 
     async def _read_chunk(self) -> bytes:
         """The next bytes; none at the end of the input."""
@@ -99,8 +93,11 @@ class LineWriter:
         self._thread = anyio.CapacityLimiter(1)
         self._lines = lines
         self._answered = answered
+        self._unsent = bytearray()
+        """What a cancelled line left; goes out before the next one."""
+        mode = os.fstat(descriptor).st_mode
         self._poll = None
-        if sys.platform != "win32" and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        if sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
             self._poll = select.poll()
             self._poll.register(descriptor, select.POLLOUT)
 
@@ -111,17 +108,20 @@ class LineWriter:
             if message.get("id") == self._answered and "method" not in message:
                 self._answered = None
                 return
-        data = text.encode()
+        self._unsent += text.encode()
         try:
-            # A pipe with space takes up to PIPE_BUF bytes whole and at once; all else may block.
-            if self._poll is not None and len(data) <= select.PIPE_BUF and self._poll.poll(0):
-                os.write(self._descriptor, data)
-            else:
-                await anyio.to_thread.run_sync(self._write_in_thread, data, limiter=self._thread)
+            while self._unsent:
+                if self._poll is None:
+                    whole, self._unsent = self._unsent, bytearray()
+                    await anyio.to_thread.run_sync(self._write_in_thread, whole, limiter=self._thread)
+                elif self._poll.poll(0):  # what has space takes up to PIPE_BUF bytes at once
+                    del self._unsent[: os.write(self._descriptor, self._unsent[: select.PIPE_BUF])]
+                else:
+                    await anyio.wait_writable(self._descriptor)
         except OSError:
             self._lines.end()
 
-    def _write_in_thread(self, data: bytes) -> None:
+    def _write_in_thread(self, data: bytearray) -> None:
         self._file.write(data)
         self._file.flush()
 
@@ -153,36 +153,10 @@ async def serve_stdio(
         await lines.ended.wait()
         start_exit_timer(status)
 
-    to_server, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    from_server, answers = anyio.create_memory_object_stream[SessionMessage]()
-    refusals = from_server.clone()
-
-    async def read_lines() -> None:
-        with suppress(anyio.BrokenResourceError):  # the server has ended
-            async with to_server, refusals:
-                async for line in lines:
-                    if not line.strip():
-                        continue
-                    try:
-                        message = read_message(line)
-                    except MalformedMessage as malformed:
-                        await refusals.send(SessionMessage(malformed.error))
-                    else:
-                        await to_server.send(SessionMessage(message))
-
-    async def write_lines() -> None:
-        async with answers:
-            async for answer in answers:
-                text = answer.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await writer.write(text + "\n")
-
     async with anyio.create_task_group() as watchers:
         watchers.start_soon(end_on_signal)
         watchers.start_soon(end_when_orphaned)
         watchers.start_soon(exit_in_time)
-        async with anyio.create_task_group() as streams:
-            streams.start_soon(read_lines)
-            streams.start_soon(write_lines)
-            await server.run(requests, from_server, server.create_initialization_options())
+        await serve_lines(server, lines, writer.write)
         watchers.cancel_scope.cancel()
     return status

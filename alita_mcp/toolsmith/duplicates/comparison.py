@@ -14,8 +14,12 @@ from alita_mcp.values import Draft, Example, Lock, Schema
 from alita_mcp.verification.comparison import same_result
 from alita_mcp.verification.examples.trials import describe_failure, run_jobs
 from alita_mcp.verification.findings import brief, encodable, json_key
-from alita_mcp.verification.mutation.generated_inputs import Scalar, dictionary_inputs, mutate_inputs
-from alita_mcp.verification.properties.input_source import input_source
+from alita_mcp.verification.generated_inputs import (
+    Scalar,
+    dictionary_inputs,
+    draw_inputs,
+    mutate_inputs,
+)
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Names = Mapping[str, str]
@@ -217,7 +221,7 @@ class Comparison:
         return mine or cut_short, theirs or cut_short
 
 
-async def inputs_for(
+def inputs_for(
     schema: Schema, examples: Sequence[Example], seed: int, constants: Sequence[Scalar] = ()
 ) -> list[Arguments]:
     """Inputs to compare two tools on, each once, the examples' first; `constants` are those in the code of both."""
@@ -226,8 +230,7 @@ async def inputs_for(
     shown = [example.arguments for example in examples]
     made = mutate_inputs(schema, shown, seed, MUTATED)
     made += dictionary_inputs(schema, constants, seed, DICTIONARY)
-    async with input_source(schema, examples, seed, DRAWN) as source:
-        made += await source.draw()
+    made += draw_inputs(schema, examples, seed, DRAWN)
     return list({json_key(each): each for each in (*shown, *made)}.values())
 
 

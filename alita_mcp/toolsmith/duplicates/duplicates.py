@@ -22,8 +22,8 @@ from alita_mcp.toolsmith.duplicates.comparison import (
 from alita_mcp.toolsmith.requests.outcomes import Exists, Lookalike
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
 from alita_mcp.verification.findings import brief
-from alita_mcp.verification.mutation.generated_inputs import constants_apart
-from alita_mcp.verification.properties.properties import ShownRange
+from alita_mcp.verification.generated_inputs import constants_apart
+from alita_mcp.verification.properties import ShownRange
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict
 
@@ -125,5 +125,5 @@ async def _compare(
     seed = int.from_bytes(hashlib.sha256(codes).digest()[:4])
     # the programs differ, if anywhere, where only one of them names something
     apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
-    await comparison.compare_on(await inputs_for(schema, examples, seed, apart))
+    await comparison.compare_on(inputs_for(schema, examples, seed, apart))
     return comparison

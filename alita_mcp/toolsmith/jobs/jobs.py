@@ -192,6 +192,11 @@ class Jobs:
         self._tasks.start_soon(self._run, job, work, slots)
         return job
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether work is under way that nobody has to wait for: a job that only waits for a person is none."""
+        return any(job.finished is None and not job.parked for job in self._jobs.values())
+
     def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
         return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
 

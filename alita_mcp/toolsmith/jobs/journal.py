@@ -64,8 +64,8 @@ async def journal_synthesis(
         record.detail = {"status": "failed", "reason": failure.message}
         raise
     finally:
-        if models is not None and (models.usage.calls or models.usage.cached):
-            record.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
+        if models is not None and models.usage.calls:
+            record.detail["usage"] = models.usage.model_dump(mode="json")
             if models.identities:
                 record.detail["models"] = writers_of(models)
         if record.agreed is not None:

@@ -10,12 +10,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, ValidationError
 
-from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, canonical_host, host_problem
 from alita_mcp.owners import UNIDENTIFIED, UNKNOWN_MAKER, ClientIdentity, Maker
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
-from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
+from alita_mcp.values import (
+    META_TOOLS,
+    SECRET_NAME,
+    TOOL_NAME,
+    Draft,
+    Example,
+    Grants,
+    Recorded,
+    Value,
+    Varying,
+)
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import check_name, public_functions, several_public
 from alita_mcp.verification.code.source import parse_code
@@ -189,7 +198,7 @@ def grant_problem(request: SynthesisRequest) -> Rejected | None:
             reason = f"tools: {name[:80]!r} is not a tool that this one can call."
             return Rejected(stage="policy", reason=reason, fix="Name tools of the library.")
     for name in request.secrets:
-        if not SECRET_NAME.fullmatch(name):
+        if not re.fullmatch(SECRET_NAME, name):
             fix = "Send the secret's name (letters, digits, dots, dashes, underscores), never its value."
             return Rejected(stage="policy", reason="secrets: an entry is not the name of a secret.", fix=fix)
     return None

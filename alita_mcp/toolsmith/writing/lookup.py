@@ -12,10 +12,10 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.fencing import visible_text
 from alita_mcp.research.texts import urls_in
 from alita_mcp.research.values import Passage, ResearchLimits
+from alita_mcp.research.web_agent import WebAgent
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, Source

@@ -257,19 +257,14 @@ async def _find_way(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | N
         cpu = min(draft.limits.cpu_seconds, wall * _CPU_SHARE)
         limits = draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
 
-        def in_fresh_worker(code: str, example: Example, limits: Limits = limits) -> Job:
+        def way(code: str, example: Example, limits: Limits = limits) -> Job:
             job = job_of(draft, example, subject.environment)
-            return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
+            return on_call(job.model_copy(update={"code": code, "limits": limits}), program)
 
-        def in_same_worker(code: str, example: Example, plain: Way = in_fresh_worker) -> Job:
-            return on_call(plain(code, example), program).model_copy(update={"fresh": False})
+        async def run(code: str, trial: Trial, way: Way = way) -> RunResult:
+            return await subject.rehearsal.run(way(code, trial.example))
 
-        for way in (in_same_worker, in_fresh_worker):
-
-            async def run(code: str, trial: Trial, way: Way = way) -> RunResult:
-                return await subject.rehearsal.run(way(code, trial.example))
-
-            with suppress(SandboxRefused):
-                if await first_noticing(subject, draft.code, run, trials) is None:
-                    return way
+        with suppress(SandboxRefused):
+            if await first_noticing(subject, draft.code, run, trials) is None:
+                return way
     return None

@@ -18,8 +18,8 @@ from alita_mcp.verification.comparison import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.findings import json_key
+from alita_mcp.verification.generated_inputs import constants_in, dictionary_inputs, mutate_inputs
 from alita_mcp.verification.json_schema import check_arguments
-from alita_mcp.verification.mutation.generated_inputs import constants_in, dictionary_inputs, mutate_inputs
 
 Arguments = dict[str, Any]
 ObservedCalls = Sequence[tuple[Arguments, RunResult]]

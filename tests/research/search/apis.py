@@ -10,7 +10,6 @@ from typing import Any
 import anyio
 
 from alita_mcp.research.http_client import open_http_client
-from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.json_api import Endpoint
 from alita_mcp.research.search.apis import BRAVE, GITHUB, SEARXNG, TAVILY, JsonSearch, SearchApi
 from alita_mcp.research.search.backends import api_endpoint
@@ -77,7 +76,7 @@ class Api:
     @asynccontextmanager
     async def opened(
         self, url: str, allowed: frozenset[str] = frozenset(), timeout_s: float = ANSWER_S
-    ) -> AsyncIterator[SearchBackend]:
+    ) -> AsyncIterator[JsonSearch]:
         with anyio.fail_after(120):
             place = self.at(url).model_copy(update={"timeout_s": timeout_s})
             async with open_http_client([place.host_port]) as client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -11,7 +10,6 @@ import pytest
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.search.backends import backend_names, open_search
-from alita_mcp.research.values import SearchHit
 from alita_mcp.settings import Settings
 from tests.research.search.apis import KEY
 
@@ -92,19 +90,3 @@ async def test_an_address_that_a_person_named_may_be_this_machine(place: str) ->
         async with open_search(Settings(searxng_url=f"http://{place}"), has_model=False) as search:
             found = await search.search("owls")
     assert found.failed[0].reason == "searxng did not answer: ConnectError."
-
-
-class Fixed:
-    """A back end of a program's own."""
-
-    name = "own"
-
-    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
-        return [SearchHit(url="https://example.org/own", title=query, backends=("own",))]
-
-
-async def test_a_programs_own_back_end_is_asked_too() -> None:
-    with anyio.fail_after(60):
-        async with open_search(Settings(), has_model=False, also_backends=[Fixed()]) as search:
-            assert search.backends == ("own",)
-            assert (await search.search("owls")).hits[0].title == "owls"

@@ -40,22 +40,15 @@ class Scripted:
 
 async def test_what_several_back_ends_found_comes_first() -> None:
     one = Scripted("one", "https://a.org/1", "https://a.org/2", "https://a.org/3")
-    two = Scripted("two", "https://a.org/9", "http://A.org:80/3/?utm_source=x#part")
+    two = Scripted("two", "https://a.org/9", "http://A.org:80/3/#part")
     found = await MergedSearch([one, two]).search("owls", 3)
     assert [each.url for each in found.hits] == [
-        "http://A.org:80/3/?utm_source=x#part",
+        "https://a.org/3",
         "https://a.org/1",
         "https://a.org/9",
     ]
-    assert found.hits[0].backends == ("two", "one")
+    assert found.hits[0].backends == ("one", "two")
     assert one.asked == [("owls", 3)]
-
-
-async def test_back_ends_of_one_name_are_both_heard() -> None:
-    found = await MergedSearch(
-        [Scripted("one", "https://a.org/1"), Scripted("one", "https://a.org/2")]
-    ).search("owls")
-    assert [each.url for each in found.hits] == ["https://a.org/1", "https://a.org/2"]
 
 
 async def test_failures_are_told_and_the_rest_is_answered() -> None:
@@ -63,7 +56,6 @@ async def test_failures_are_told_and_the_rest_is_answered() -> None:
         [
             Scripted("good", "https://a.org/1"),
             Scripted("refuses", fails=UsageError("refuses answered 401.", hint="Check it.")),
-            Scripted("breaks", fails=KeyError("a secret word")),
             Scripted("hangs", hangs=True),
         ],
         timeout_s=0.05,
@@ -73,7 +65,6 @@ async def test_failures_are_told_and_the_rest_is_answered() -> None:
     assert [each.url for each in found.hits] == ["https://a.org/1"]
     assert {each.backend: each.reason for each in found.failed} == {
         "refuses": "refuses answered 401. Check it.",
-        "breaks": "breaks failed: KeyError.",
         "hangs": "hangs did not answer within 0.05 s.",
     }
 
@@ -84,11 +75,12 @@ async def test_an_empty_query_asks_nobody() -> None:
     assert one.asked == []
 
 
-def test_texts_of_the_best_ranked_are_kept_and_filled_up() -> None:
-    first = [hit("https://a.org/1", "one")]
-    second = [hit("https://b.org/"), hit("https://a.org/1", "two", "Words", "2026-01-02")]
-    joined = next(each for each in merge_hits([("one", first), ("two", second)]) if "a.org" in each.url)
-    assert (joined.title, joined.snippet, joined.published) == ("one https://a.org/1", "Words", "2026-01-02")
+def test_a_page_that_one_back_end_lists_twice_counts_once() -> None:
+    twice = [hit("https://a.org/1"), hit("https://a.org/1#part"), hit("https://a.org/2")]
+    assert [each.url for each in merge_hits([twice, [hit("https://a.org/2", "two")]])] == [
+        "https://a.org/2",
+        "https://a.org/1",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -97,9 +89,6 @@ def test_texts_of_the_best_ranked_are_kept_and_filled_up() -> None:
         ("http://example.org", "https://example.org/"),
         ("https://Example.ORG:443/a/", "http://example.org:80/a"),
         ("https://example.org/a#part", "https://example.org/a"),
-        ("https://example.org/a?utm_source=x&b=1&fbclid=9", "https://example.org/a?b=1"),
-        ("https://example.org/a?b=1&c=2", "https://example.org/a?c=2&b=1"),
-        ("https://example.org/%7Eowl", "https://example.org/~owl"),
     ],
 )
 def test_ways_to_write_one_address_have_one_key(one: str, other: str) -> None:

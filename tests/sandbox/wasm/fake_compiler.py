@@ -31,6 +31,6 @@ def main() -> None:
     content = b"native code " * 1000
     try:
         write_private(Path(aside), content)
-        keep_compiled(Path(aside), how.get("named_for", "").encode() or content, 1 << 20)
+        keep_compiled(Path(aside), how.get("named_for", "").encode() or content)
     except OSError as problem:
         sys.exit(str(problem))

@@ -21,7 +21,6 @@ from tests.verification.drafts import SHOUT
 NAMES = tuple(name for lack in LACKS for name in lack.names)
 NOT_UNIX = {"msvcrt", "nt", "winreg", "winsound", "_overlapped", "_winapi", "_wmi"}
 WORKS_IN_PART = {
-    "concurrent.futures.interpreter", "concurrent.interpreters",
     "socket.socket", "socket.create_connection", "socket.create_server", "socket.socketpair", "socket.fromfd",
     "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyname_ex", "socket.gethostbyaddr",
     "socket.getnameinfo", "asyncio.open_connection", "asyncio.start_server", "ftplib", "imaplib", "poplib", "smtplib",

@@ -293,19 +293,6 @@ async def test_files_that_nobody_used_for_a_month_are_removed_when_another_is_ma
     assert left == {again.path.name, "notes.txt"} | names["a" * 32]
 
 
-async def test_it_is_due_until_it_is_made_or_another_sandbox_was_chosen(workshop: Workshop) -> None:
-    component = workshop.component()
-    assert workshop.files.is_due(component)
-    workshop.files.note_unneeded(component)
-    assert not workshop.files.is_due(component)
-    marker = next(workshop.folder.glob("*.unneeded"))
-    os.utime(marker, (0, 0))
-    assert workshop.files.is_due(component)
-    await workshop.once()
-    assert not workshop.files.is_due(component)
-    assert not marker.exists()
-
-
 def test_a_server_loads_neither_the_engine_nor_an_http_client() -> None:
     program = "import sys, alita_mcp.sandbox.wasm.sandbox; print(not {'wasmtime', 'httpcore'}.isdisjoint(sys.modules))"
     ran = subprocess.run(

@@ -19,7 +19,6 @@ ABSENT = {
     "test_an_import_that_leaves_what_calls_would_share_gets_workers_of_one_call": "calls share no memory",
     "test_libraries_that_would_start_threads_are_asked_not_to": "no threads",
     "test_too_few_processes_for_the_sandbox_itself_are_refused": "no processes",
-    "test_running_clocks_and_times_of_files_move_with_it": "no file of a kernel to ask",
     "test_it_says_what_code_can_do_in_it": "`tests/sandbox/wasm` has the words for it",
 }
 """Claims about what does not exist here."""

@@ -75,13 +75,14 @@ def f():
     folder = os.path.dirname(album.__file__)
     note = os.open(folder + "/data/note.txt", os.O_RDONLY)
     os.chdir(folder)
-    told = [os.pread(note, 2, 4), os.getcwd() == folder, sorted(each.name for each in os.scandir("data"))]
+    os.lseek(note, 4, os.SEEK_SET)
+    told = [os.read(note, 2), os.getcwd() == folder, sorted(each.name for each in os.scandir("data"))]
     os.chdir("/tmp")
     shutil.copyfile(folder + "/data/note.txt", "own.txt")
     refused = []
     for attempt in (
         lambda: os.mkdir("/opt/new"), lambda: os.remove(album.__file__), lambda: os.rename("own.txt", album.__file__),
-        lambda: os.chmod(folder, 0o777), lambda: os.truncate(album.__file__, 0), lambda: os.rmdir("/opt"),
+        lambda: os.chmod(folder, 0o777), lambda: open(album.__file__, "r+"), lambda: os.rmdir("/opt"),
     ):
         try:
             refused.append(str(attempt()))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import psutil
 import pytest
 
+from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.sandbox.wasm.worker.linux import COMPLAINT_BYTES, OPEN_FILES
@@ -144,3 +148,27 @@ async def test_workers_that_are_busy_die_with_a_server_that_is_killed(tmp_path: 
             assert len(wasm_leftovers(host.pid)) == 2
             host.kill()
         await nothing_left(wasm_leftovers, host.pid)
+
+
+_OPENS = """
+import sys
+from pathlib import Path
+from wasmtime import WasmtimeError
+from alita_mcp.sandbox.wasm.worker.engine import Instances
+from alita_mcp.sandbox.wasm.worker.features import BASE_BYTES
+
+instances = Instances(Path(sys.argv[1]), lambda _name, _question: "")
+for memory_bytes in (BASE_BYTES - (2 << 20), BASE_BYTES):
+    try:
+        instances.open_instance(memory_bytes, lambda _stream, _data: None)
+        print("opens")
+    except WasmtimeError:
+        print("is too small")
+"""
+
+
+async def test_an_instance_begins_with_as_much_memory_as_limits_assume(sandbox: WasmSandbox) -> None:
+    compiled = await sandbox.ready(ignore_stage)
+    command = [sys.executable, "-c", _OPENS, str(compiled.path)]
+    ran = await anyio.to_thread.run_sync(partial(subprocess.run, command, capture_output=True, text=True))
+    assert ran.stdout.splitlines() == ["is too small", "opens"], ran.stderr

@@ -21,7 +21,6 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.research.values import (
     Document,
     FailedBackend,
-    PackageFacts,
     Passage,
     Researched,
     ResearchLimits,
@@ -248,9 +247,6 @@ class ScriptedWeb:
 
     async def fetch(self, url: str) -> Document:
         raise UsageError(f"{url} is not there.")
-
-    async def package(self, name: str) -> PackageFacts:
-        raise UsageError(f"{name} is not there.")
 
 
 @dataclass

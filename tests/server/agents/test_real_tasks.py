@@ -24,7 +24,7 @@ from tests.agent.world import call, finish
 from tests.in_process import IN_PROCESS
 from tests.models.openai_server import Calls, openai_server
 from tests.server.agents.test_task_resources import texts_at
-from tests.server.api.calling import messages
+from tests.server.api.calling import solution_of
 from tests.server.connections import http_process
 from tests.server.in_memory import connected, succeeded
 from tests.server.processes import PATIENCE_S
@@ -111,8 +111,7 @@ async def test_files_that_come_with_a_task_are_read_by_its_steps(settings: Setti
     model = ScriptedModel([call("read_file", name="a.csv"), finish("2")])
     async with listening(settings, server=real(settings, model)) as url, over_http(url) as client:
         body = {"task": "How many rows?", "files": [{"name": "a.csv", "content": "x\n1\n2\n"}]}
-        answer = await client.post("/api/tasks?wait=60", json=body)
-    assert answer.json()["solution"]["answer"] == "2"
+        assert (await solution_of(client, **body))["answer"] == "2"
     assert "x\n1\n2" in model.asked[1][-1].content
 
 
@@ -126,8 +125,4 @@ async def test_the_served_process_has_the_api_and_its_events(
             http_process(home, IN_PROCESS, model_base_url=url, **CHOSEN) as (served, _),
             over_http(served) as client,
         ):
-            run = (await client.post("/api/tasks", json={"task": "t", "plans": 0})).json()["id"]
-            async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
-                told = await messages(stream)
-            assert (await client.get("/api/openapi.json")).json()["openapi"] == "3.1.0"
-    assert json.loads(told[-1]["data"])["data"]["answer"] == "55"
+            assert (await solution_of(client, task="t", plans=0))["answer"] == "55"

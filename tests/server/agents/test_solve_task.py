@@ -54,7 +54,7 @@ async def test_what_does_not_fit_is_refused_and_begins_nothing(settings: Setting
 
 async def test_a_budget_can_be_smaller_than_the_settings_and_never_wider(settings: Settings) -> None:
     limits = FixedLimits(task_steps=9, task_seconds=0.0)
-    made = serving(settings, settings_task_usd=1.0, settings_limits=limits)
+    made = serving(settings, settings_budget_usd=1.0, settings_limits=limits)
     async with connected(made.server(), "modern") as client:
         await succeeded(client, "solve_task", task="a", max_steps=3, max_usd=0.5, max_seconds=7)
         await succeeded(client, "solve_task", task="b", max_steps=900, max_usd=99)

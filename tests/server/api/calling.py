@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,10 +24,19 @@ async def api(made: Serving, **headers: str) -> AsyncIterator[httpx.AsyncClient]
 
 
 async def begun(client: httpx.AsyncClient, task: str = "t", **more: Any) -> str:
-    """The id of a task that was begun."""
-    answer = await client.post("/api/tasks", json={"task": task, **more})
-    assert answer.status_code == 202, answer.text
-    return str(answer.json()["id"])
+    """The id of a task that was begun; its stream is left after the first event."""
+    async with client.stream("POST", "/api/tasks", json={"task": task, **more}) as stream:
+        await messages(stream, 1)
+        return stream.headers["location"].rpartition("/")[2]
+
+
+async def solution_of(client: httpx.AsyncClient, **task: Any) -> dict[str, Any]:
+    """The solution at the end of a task's stream."""
+    async with client.stream("POST", "/api/tasks", json=task) as stream:
+        assert stream.status_code == 200, await stream.aread()
+        told = await messages(stream)
+    solution: dict[str, Any] = json.loads(told[-1]["data"])["data"]
+    return solution
 
 
 def code_of(answer: httpx.Response) -> tuple[int, str]:

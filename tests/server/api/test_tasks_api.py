@@ -1,4 +1,4 @@
-"""Tasks over HTTP: begun, looked at, followed, stopped; the run goes on whoever leaves."""
+"""Tasks over HTTP: begun, followed, looked at, stopped; the run goes on whoever leaves."""
 
 from __future__ import annotations
 
@@ -13,126 +13,64 @@ import pytest
 
 from alita_mcp.server.api import tasks
 from alita_mcp.settings import Settings
-from tests.server.agents.scripted import Working, answers_at_once, never_answers, serving
-from tests.server.api.calling import api, begun, code_of, messages
+from tests.server.agents.scripted import Working, never_answers, serving
+from tests.server.api.calling import api, begun, code_of, messages, solution_of
 from tests.server.in_memory import connected, succeeded
 from tests.server.test_run_code_jobs import until
 
 
-async def test_a_task_is_begun_and_later_its_solution_is_there(settings: Settings) -> None:
+async def test_events_are_streamed_until_the_task_ends_and_later_its_solution_is_there(
+    settings: Settings,
+) -> None:
     made = serving(settings)
+    body = {"task": "add up", "max_steps": 3, "hosts": ["a.example"]}
     async with api(made) as client:
-        answer = await client.post(
-            "/api/tasks", json={"task": "add up", "max_steps": 3, "hosts": ["a.example"]}
-        )
-        assert answer.status_code == 202
-        told = answer.json()
-        assert answer.headers["location"] == told["links"]["self"] == f"/api/tasks/{told['id']}"
-        while (shown := (await client.get(told["links"]["self"])).json())["status"] == "running":  # noqa: ASYNC110
-            await anyio.sleep(0.01)
-        listed = (await client.get("/api/tasks")).json()
-    assert (shown["status"], shown["solution"]["answer"], shown["events"]) == ("finished", "ADD UP", 3)
-    assert shown["last"] == "finished"
-    assert [(row["id"], row["task"], row["solved"]) for row in listed["tasks"]] == [
-        (told["id"], "add up", True)
+        async with client.stream("POST", "/api/tasks", json=body) as stream:
+            assert stream.status_code == 200
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            told, location = await messages(stream), stream.headers["location"]
+        shown = (await client.get(location)).json()
+    assert [(each["id"], each["event"]) for each in told] == [
+        ("1", "started"),
+        ("2", "step"),
+        ("3", "finished"),
     ]
+    assert json.loads(told[-1]["data"])["data"] == shown["solution"]
+    assert (shown["status"], shown["solution"]["answer"]) == ("finished", "ADD UP")
+    assert location == f"/api/tasks/{shown['id']}"
     (request,) = made.tasks.begun
     assert (request.budget.steps, request.hosts, made.tasks.clients) == (3, ("a.example",), ["REST"])
 
 
-async def test_a_caller_may_wait_for_a_short_task(settings: Settings) -> None:
-    async with api(serving(settings)) as client:
-        answer = await client.post("/api/tasks?wait=60", json={"task": "t"})
-    assert (answer.status_code, answer.json()["solution"]["answer"]) == (200, "T")
-
-
-# --- events
-
-
-async def test_events_are_streamed_until_the_task_ends(settings: Settings) -> None:
-    go_on = anyio.Event()
-
-    async def slow(work: Working) -> str:
-        await go_on.wait()
-        return await answers_at_once(work)
-
-    async with api(serving(settings, slow)) as client:
-        run = await begun(client)
-        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
-            assert stream.headers["content-type"].startswith("text/event-stream")
-            (first,) = await messages(stream, 1)
-        assert (first["id"], first["event"]) == ("1", "started")
-        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
-            go_on.set()
-            told = await messages(stream)
-    assert [each["event"] for each in told] == ["started", "step", "finished"]
-    assert json.loads(told[-1]["data"])["data"]["answer"] == "T"
-
-
-async def test_a_reader_that_comes_back_gets_what_it_missed(settings: Settings) -> None:
-    async with api(serving(settings)) as client:
-        run = (await client.post("/api/tasks?wait=60", json={"task": "t"})).json()["id"]
-        for query, headers, expected in (
-            ("", {}, ["1", "2", "3"]),
-            ("?after=1", {}, ["2", "3"]),
-            ("", {"last-event-id": "2"}, ["3"]),
-            ("?after=1", {"last-event-id": "2"}, ["3"]),
-            ("?after=2", {"last-event-id": "1"}, ["3"]),
-        ):
-            async with client.stream("GET", f"/api/tasks/{run}/events{query}", headers=headers) as stream:
-                assert [each["id"] for each in await messages(stream)] == expected
-
-
-async def test_a_reader_that_has_the_last_event_is_told_not_to_come_back(settings: Settings) -> None:
-    async with api(serving(settings)) as client:
-        run = (await client.post("/api/tasks?wait=60", json={"task": "t"})).json()["id"]
-        answer = await client.get(f"/api/tasks/{run}/events", headers={"last-event-id": "3"})
-    assert (answer.status_code, answer.content) == (204, b"")
-
-
-async def test_a_reader_that_leaves_ends_neither_the_run_nor_leaves_a_follower(settings: Settings) -> None:
+async def test_a_caller_that_leaves_ends_neither_the_run_nor_leaves_a_follower(settings: Settings) -> None:
     made = serving(settings, never_answers)
     async with api(made) as client:
-        run = await begun(client)
-        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+        async with client.stream("POST", "/api/tasks", json={"task": "t"}) as stream:
             await messages(stream, 2)
             assert made.runs.followers == 1
         await until(lambda: made.runs.followers == 0)
-        assert (await client.get(f"/api/tasks/{run}")).json()["status"] == "running"
+        assert (await client.get(stream.headers["location"])).json()["status"] == "running"
 
 
 async def test_a_quiet_stream_has_a_heartbeat(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "HEARTBEAT_S", 0.02)
-    async with api(serving(settings, never_answers)) as client:
-        run = await begun(client)
-        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
-            async for line in stream.aiter_lines():
-                if line == ": still running":
-                    break
-            else:
-                pytest.fail("the stream ended without a heartbeat")
+    async with (
+        api(serving(settings, never_answers)) as client,
+        client.stream("POST", "/api/tasks", json={"task": "t"}) as stream,
+    ):
+        async for line in stream.aiter_lines():
+            if line == ": still running":
+                break
+        else:
+            pytest.fail("the stream ended without a heartbeat")
 
 
-async def test_the_stream_of_a_run_whose_process_died_ends(settings: Settings) -> None:
+async def test_a_run_whose_process_died_is_said_to_have_died(settings: Settings) -> None:
     made = serving(settings, never_answers)
     async with api(made) as client:
         run = await begun(client)
-        await until(lambda: len(made.runs.stored.get(run, ())) == 2)
         made.runs.dead.add(run)
-        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
-            assert await messages(stream) == []
         assert (await client.get(f"/api/tasks/{run}")).json()["status"] == "died"
-
-
-async def test_followers_are_bounded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "MAX_STREAMS", 1)
-    async with api(serving(settings, never_answers)) as client:
-        run = await begun(client)
-        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
-            await messages(stream, 1)
-            refused = await client.get(f"/api/tasks/{run}/events")
-    assert code_of(refused) == (429, "busy")
-    assert refused.headers["retry-after"] == "5"
 
 
 # --- stopping
@@ -157,7 +95,6 @@ async def test_what_is_no_task_is_not_found(settings: Settings) -> None:
             for answer in (
                 await client.get(f"/api/tasks/{run}"),
                 await client.delete(f"/api/tasks/{run}"),
-                await client.get(f"/api/tasks/{run}/events"),
             ):
                 assert code_of(answer) == (404, "not_found")
 
@@ -181,8 +118,7 @@ async def test_files_are_there_for_the_run_and_gone_after_it(settings: Settings)
         {"name": "b.bin", "content_base64": base64.b64encode(b"\x00\xff").decode()},
     ]
     async with api(made) as client:
-        answer = await client.post("/api/tasks?wait=60", json={"task": "t", "files": files})
-        assert answer.json()["solution"]["answer"] == "seen"
+        assert (await solution_of(client, task="t", files=files))["answer"] == "seen"
         await until(lambda: not seen[0][0].parent.exists())
     assert made.tasks.files == {"Zahlen für Öl.csv": b"a,b\n1,2\n", "b.bin": b"\x00\xff"}
     assert {mode for _, mode, _ in seen} == {0o700}
@@ -220,7 +156,7 @@ async def test_no_name_of_a_file_leads_elsewhere_and_contents_are_there_once_and
 ) -> None:
     made = serving(settings)
     async with api(made) as client:
-        await client.get("/api/tasks")
+        await client.get("/api/tasks/" + "0" * 32)
         for files in UNFIT:
             answer = await client.post("/api/tasks", json={"task": "t", "files": files})
             assert code_of(answer) == (422, "invalid"), files

@@ -61,10 +61,10 @@ class ChildProcess:
             self._loop.watch(fd, lambda _events, stream=stream: self._read_pipe(stream))  # type: ignore[misc]
         return Ends(out[1], err[1], theirs.detach())
 
-    def begin(self) -> None:
-        """The order's clock runs from now on."""
+    def begin(self, oom_before: int | None) -> None:
+        """The order's clock runs from now on; until it came the kernel had killed so often for want of memory."""
         self.started = time.monotonic()
-        self._oom_before = oom_kills()
+        self._oom_before = oom_before
 
     def seconds(self) -> float:
         """How long it has worked."""
@@ -93,7 +93,7 @@ class ChildProcess:
             continue
 
     def close(self) -> None:
-        """Kills the process if it still runs, takes what is left in its pipes and lets go of everything."""
+        """Kills the process if it still runs and lets go of everything."""
         if self.pid:
             if self._reaper.end_of(self.pid) is None:
                 kill(self.pid)
@@ -102,12 +102,16 @@ class ChildProcess:
             self._loop.forget(self._channel.fileno())
             self._channel.close()
             self._channel = None
+        self.drain()
+        for stream in tuple(self._pipes):
+            self._close_pipe(stream)
+
+    def drain(self) -> None:
+        """Takes what the process has printed so far; one that never stops printing is not waited for."""
         for stream in tuple(self._pipes):
             for _ in range(64):
                 if not self._read_pipe(stream):
                     break
-            else:
-                self._close_pipe(stream)
 
     def has_ended(self, *, wait_seconds: float = 0.0) -> bool:
         """Whether it is dead; one that closed its channel is perhaps just dying."""
@@ -146,11 +150,11 @@ class ChildProcess:
             self._read_channel()
 
     def _read_pipe(self, stream: int) -> bool:
-        """Reads once; False at the end of the pipe, which is closed then."""
+        """Reads once; False when nothing is there, or at the end of the pipe, which is closed then."""
         try:
             data = os.read(self._pipes[stream], 1 << 16)
         except BlockingIOError:
-            return True
+            return False
         if data:
             self.on_output(stream, data)
         else:

@@ -61,8 +61,6 @@ def _become(boot: str, order: dict[str, Any], fds: tuple[int, ...]) -> None:
     lower_limit(resource.RLIMIT_CPU, math.ceil(limits["cpu_seconds"]), grace=1)
     lower_limit(resource.RLIMIT_NOFILE, limits["files"])
     lower_limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
-    if limits.get("data_bytes"):
-        lower_limit(resource.RLIMIT_DATA, limits["data_bytes"])
     if limits.get("processes"):
         lower_limit(resource.RLIMIT_NPROC, limits["processes"])
     os.chdir("/tmp")

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 FOLDERS = ("/tmp", "/dev/shm", "/dev/mqueue")
 MAX_SECONDS = 5.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
+_GET_FLAGS = 0x80086601
+_DEEPEST = 100
 _AT_ONCE = 512
 """Entries that are removed between two looks at the clock."""
 
@@ -36,18 +37,7 @@ class _Folder(NamedTuple):
     """A writable folder, and what it was like before anybody could change it."""
 
     opened: int
-    mode: int
-    attributes: frozenset[str]
-    flags: bytes
-
-    def restore(self) -> None:
-        """Undoes what the folder's owner may have written on the folder itself."""
-        for name in _attributes(self.opened) - self.attributes:
-            os.removexattr(self.opened, name)
-        if stat.S_IMODE(os.fstat(self.opened).st_mode) != self.mode:
-            os.fchmod(self.opened, self.mode)
-        if _flags(self.opened) != self.flags:
-            fcntl.ioctl(self.opened, _SET_FLAGS, self.flags)
+    look: tuple[int, frozenset[str], bytes]
 
     def reset_times(self) -> None:
         """Sets the times of reading and of writing to 1970, or to now where the folder is another user's."""
@@ -57,20 +47,14 @@ class _Folder(NamedTuple):
             os.utime(self.opened)
 
 
-def _attributes(folder: int) -> set[str]:
-    """Extended attributes, access control lists among them."""
-    try:
-        return set(os.listxattr(folder))
-    except OSError:
-        return set()
-
-
-def _flags(folder: int) -> bytes:
-    """What `chattr` changes; empty where the file system has no such thing."""
-    try:
-        return fcntl.ioctl(folder, _GET_FLAGS, bytes(8))
-    except OSError:
-        return b""
+def _look_of(folder: int) -> tuple[int, frozenset[str], bytes]:
+    """What a folder's owner may write on the folder itself: mode, extended attributes with access lists, flags."""
+    attributes, flags = frozenset[str](), b""
+    with suppress(OSError):
+        attributes = frozenset(os.listxattr(folder))
+    with suppress(OSError):  # not every file system has what `chattr` changes
+        flags = fcntl.ioctl(folder, _GET_FLAGS, bytes(8))
+    return stat.S_IMODE(os.fstat(folder).st_mode), attributes, flags
 
 
 class Scratch:
@@ -83,8 +67,7 @@ class Scratch:
                 opened = os.open(path, _OPEN)
             except OSError:
                 continue
-            mode = stat.S_IMODE(os.fstat(opened).st_mode)
-            folder = _Folder(opened, mode, frozenset(_attributes(opened)), _flags(opened))
+            folder = _Folder(opened, _look_of(opened))
             with suppress(OSError):  # what it may not change at all, it is refused for elsewhere
                 folder.reset_times()
             self._folders.append(folder)
@@ -98,40 +81,37 @@ class Scratch:
         """Empties them.
 
         Raises:
-            WipeFailed: something cannot be removed, or not in time.
+            WipeFailed: something cannot be removed, or not in time, or a folder itself was changed.
         """
         until = time.monotonic() + MAX_SECONDS
         try:
             for folder in self._folders:
-                folder.restore()
+                if _look_of(folder.opened) != folder.look:
+                    raise WipeFailed("the folder itself was changed")
                 _empty(folder.opened, until)
                 folder.reset_times()
         except OSError as problem:
             raise WipeFailed(str(problem)) from problem
 
 
-def _empty(top: int, until: float) -> None:
-    """Removes all entries; what lies deep is moved up step by step, so that one folder is open at a time."""
+def _empty(folder: int, until: float, depth: int = 0) -> None:
+    """Removes all entries."""
     # what is removed meanwhile may hide others from a listing, hence again until none is left
-    while entries := _list_entries(top, until):
+    while entries := _list_entries(folder, until):
         for name, is_folder in entries:
             if not is_folder:
-                os.unlink(name, dir_fd=top)
+                os.unlink(name, dir_fd=folder)
                 continue
+            if depth >= _DEEPEST:
+                raise WipeFailed(f"it has more than {_DEEPEST} folders in one another")
             # symbolic links are no folders, and no other process runs that could put one in the place of this name
-            os.chmod(name, 0o700, dir_fd=top)
-            folder = os.open(name, _OPEN, dir_fd=top)
+            os.chmod(name, 0o700, dir_fd=folder)
+            inner = os.open(name, _OPEN, dir_fd=folder)
             try:
-                while inner := _list_entries(folder, until):
-                    for each, is_inner_folder in inner:
-                        if is_inner_folder:
-                            os.chmod(each, 0o700, dir_fd=folder)
-                            os.rename(each, f".{time.monotonic_ns()}", src_dir_fd=folder, dst_dir_fd=top)
-                        else:
-                            os.unlink(each, dir_fd=folder)
+                _empty(inner, until, depth + 1)
             finally:
-                os.close(folder)
-            os.rmdir(name, dir_fd=top)
+                os.close(inner)
+            os.rmdir(name, dir_fd=folder)
 
 
 def _list_entries(folder: int, until: float) -> list[tuple[str, bool]]:

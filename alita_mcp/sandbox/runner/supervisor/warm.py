@@ -176,7 +176,7 @@ class WarmTool:
         child, arguments = self._child, self._arguments
         if child is not None and child.pid and arguments is not None:
             self._arguments = None
-            child.begin()
+            child.begin(self._oom_before)
             child.tell(b"C", arguments)
 
     def _on_output(self, child: ChildProcess, stream: int, data: bytes) -> None:
@@ -256,7 +256,7 @@ class WarmTool:
         self._load_seconds = 0.0
         self._child = self._arguments = None
         if child is not None:
-            child.close()
+            child.drain()
         if self._tunnel is not None:
             self._tunnel.admits = False
             self._tunnel.close_all()
@@ -265,6 +265,8 @@ class WarmTool:
             self._link.queue(Kind.CHUNK, 0, piece)
         written = [*self._output.written.values()]
         self._link.send_json(Kind.RESULT, head | {"seconds": seconds, "written": written})
+        if child is not None:
+            child.close()
         self._clean()
 
     def _queue_output(self, output: Output) -> None:

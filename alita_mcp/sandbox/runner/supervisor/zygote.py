@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
+from alita_mcp.sandbox.runner.supervisor.facts import oom_kills
 from alita_mcp.sandbox.runner.supervisor.loop import Loop
 from alita_mcp.sandbox.runner.supervisor.processes import Reaper, others, spawn
 from alita_mcp.sandbox.wire.reports import Output, read_report
@@ -40,7 +41,7 @@ class Zygote(ChildProcess):
     def start(self, boot: str, bundle: dict[str, Any], code: bytes) -> None:
         """Starts it from the bundle of its modules; it imports the code at once."""
         ends = self.open(socket.SOCK_SEQPACKET)
-        self.begin()
+        self.begin(oom_kills())
         text = json.dumps(bundle | {"options": self._order["options"]}).encode()
         self.pid = spawn(boot, b"%d\n" % len(text) + text + code, self._order, ends)
         for fd in ends:

@@ -1,34 +1,28 @@
 """What makes the world of a rehearsed call the same each time: a moved clock and seeded random numbers.
 
-The clock moves all times that code reads, file times too, so that nothing shows the real one; `isinstance` works on.
+The wall clock is moved wherever code of the library reads it; `isinstance` works on. Clocks that count from the start
+of a machine or a process, and the times of files, stay.
 """
 
 from __future__ import annotations
 
 import datetime
 import os
-import posix
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
 _RealDate = datetime.date
 _RealDatetime = datetime.datetime
 _NANO = 1_000_000_000
 _OF_THE_WALL = (time.CLOCK_REALTIME, getattr(time, "CLOCK_REALTIME_COARSE", 5))
-_OF_THE_PROCESSOR = (time.CLOCK_PROCESS_CPUTIME_ID, time.CLOCK_THREAD_CPUTIME_ID)
-_FILE_TIMES = ("st_atime", "st_mtime", "st_ctime")
-_FIRST_TIME = 7
-"""Where the whole seconds of `_FILE_TIMES` stand in a result of `stat`."""
 
 
 def shift_clock(offset: int) -> None:
-    """Shifts the clocks and file times for the rest of this process; clocks of the processor stay."""
+    """Shifts the wall clock for the rest of this process."""
     real_ns = time.time_ns
-    _replace_clocks(offset, lambda: real_ns() + offset * _NANO)
+    _replace_clock(lambda: real_ns() + offset * _NANO)
 
 
 def stand_at(moment: int) -> Callable[[], None]:
@@ -43,7 +37,7 @@ def stand_at(moment: int) -> Callable[[], None]:
         nonlocal began
         began = monotonic()
 
-    _replace_clocks(moment - int(time.time()), lambda: (moment + int(monotonic() - began)) * _NANO)
+    _replace_clock(lambda: (moment + int(monotonic() - began)) * _NANO)
     return restart
 
 
@@ -75,8 +69,7 @@ def draw_from(seed: int) -> Callable[[], None]:
     return restart
 
 
-def _replace_clocks(offset: int, now_ns: Callable[[], int]) -> None:
-    _shift_file_times(offset)
+def _replace_clock(now_ns: Callable[[], int]) -> None:
     real_clock, real_clock_ns = time.clock_gettime, time.clock_gettime_ns
     real_localtime, real_strftime, real_asctime = time.localtime, time.strftime, time.asctime
 
@@ -86,12 +79,6 @@ def _replace_clocks(offset: int, now_ns: Callable[[], int]) -> None:
     def with_default(convert: Any) -> Any:
         return lambda seconds=None: convert(now() if seconds is None else seconds)
 
-    def later(read: Any, offset: int) -> Any:
-        return lambda: read() + offset
-
-    def shift_of(clock: int) -> int:
-        return offset if clock >= 0 and clock not in _OF_THE_PROCESSOR else 0
-
     def moment(given: Any) -> Any:
         return real_localtime(now()) if given is None else given
 
@@ -99,16 +86,8 @@ def _replace_clocks(offset: int, now_ns: Callable[[], int]) -> None:
         {
             "time": now,
             "time_ns": now_ns,
-            "monotonic": later(time.monotonic, offset),
-            "monotonic_ns": later(time.monotonic_ns, offset * _NANO),
-            "perf_counter": later(time.perf_counter, offset),
-            "perf_counter_ns": later(time.perf_counter_ns, offset * _NANO),
-            "clock_gettime": lambda clock: (
-                now() if clock in _OF_THE_WALL else real_clock(clock) + shift_of(clock)
-            ),
-            "clock_gettime_ns": lambda clock: (
-                now_ns() if clock in _OF_THE_WALL else real_clock_ns(clock) + shift_of(clock) * _NANO
-            ),
+            "clock_gettime": lambda clock: now() if clock in _OF_THE_WALL else real_clock(clock),
+            "clock_gettime_ns": lambda clock: now_ns() if clock in _OF_THE_WALL else real_clock_ns(clock),
             "localtime": with_default(real_localtime),
             "gmtime": with_default(time.gmtime),
             "ctime": with_default(time.ctime),
@@ -173,71 +152,3 @@ class ShiftedDatetime(_RealDatetime, metaclass=_Kind):
 
 def _repr(value: object, text: str, shifted: type) -> str:
     return f"datetime.{text}" if type(value) is shifted else text
-
-
-def _shift_file_times(offset: int) -> None:
-    """Replaces `stat`, `scandir` and `utime` in `os` by shifted ones."""
-    # imports compare times of files with those kept in compiled ones
-    sys.modules["_frozen_importlib_external"].__dict__["_os"] = SimpleNamespace(**vars(posix))
-    real_utime, real_scandir = os.utime, os.scandir
-
-    def reader(real: Any) -> Any:
-        return lambda *words, **more: _shift_result(real(*words, **more), offset)
-
-    def utime(path: Any, times: Any = None, *, ns: Any = None, **more: Any) -> None:
-        if ns is not None:
-            more["ns"] = tuple(each - offset * _NANO for each in ns)
-        elif times is not None:
-            more["times"] = tuple(each - offset for each in times)
-        real_utime(path, **more)
-
-    shifted = {name: reader(getattr(os, name)) for name in ("stat", "lstat", "fstat")}
-    shifted |= {"utime": utime, "scandir": lambda path=".": _Entries(real_scandir(path), offset)}
-    for name, function in shifted.items():
-        for supported in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
-            if getattr(os, name) in supported:
-                supported.add(function)
-        for module in (os, posix):
-            setattr(module, name, function)
-
-
-def _shift_result(found: os.stat_result, offset: int) -> os.stat_result:
-    parts: Any = found.__reduce__()
-    plain, named = parts[1]
-    times = {name: named[name] + offset for name in _FILE_TIMES}
-    nanos = {f"{name}_ns": named[f"{name}_ns"] + offset * _NANO for name in _FILE_TIMES}
-    seconds = [each + offset for each in plain[_FIRST_TIME:]]
-    return os.stat_result([*plain[:_FIRST_TIME], *seconds], {**named, **times, **nanos})
-
-
-class _Entry:
-    """An `os.DirEntry` of the moved clock."""
-
-    def __init__(self, real: Any, offset: int) -> None:
-        self._real, self._offset = real, offset
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def __fspath__(self) -> Any:
-        return self._real.__fspath__()
-
-    def __repr__(self) -> str:
-        return repr(self._real)
-
-    def stat(self, **more: Any) -> os.stat_result:
-        return _shift_result(self._real.stat(**more), self._offset)
-
-
-class _Entries(Iterator[_Entry], AbstractContextManager["_Entries"]):
-    """What `os.scandir` gives."""
-
-    def __init__(self, real: Any, offset: int) -> None:
-        self._real, self._offset = real, offset
-        self.close = real.close
-
-    def __next__(self) -> _Entry:
-        return _Entry(next(self._real), self._offset)
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()

@@ -49,8 +49,6 @@ class Tool:
         if options["packages"]:
             packages.install(options["packages"], wit_world.packaged, _FILES.tree.root)
             gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
-        if options["clock_offset_s"]:
-            waiting.shift(options["clock_offset_s"])
         if options["random_seed"] is not None:
             self._caller.before_call.append(random.seed)  # the host draws anew for the call
 

@@ -99,12 +99,6 @@ def install() -> None:
     ctypes = sys.modules["ctypes"] = types.ModuleType("ctypes")
     vars(ctypes).update({name: type(name, (), {"size": size}) for name, size in _SIZES.items()})
     ctypes.sizeof = lambda kind: kind.size  # type: ignore[attr-defined]
-    # names, for packages that import them before they know whether they need another interpreter
-    interpreters = sys.modules["concurrent.interpreters"] = types.ModuleType("concurrent.interpreters")
-    failed = type("ExecutionFailed", (Exception,), {})
-    vars(interpreters).update(
-        create=_refusal(RuntimeError, "there is one interpreter here"), ExecutionFailed=failed
-    )
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):
         setattr(_thread, name, _refusal(RuntimeError, _THREADS))
     threading._start_joinable_thread = _refusal(RuntimeError, _THREADS)  # type: ignore[attr-defined]

@@ -24,17 +24,6 @@ def install() -> None:
     futures.ThreadPoolExecutor.submit = _submit
 
 
-def shift(offset: int) -> None:
-    """Shifts the monotonic clocks by seconds; the host moves the wall clock."""
-    for name in ("monotonic", "perf_counter"):
-        setattr(time, name, _later(getattr(time, name), offset))
-        setattr(time, f"{name}_ns", _later(getattr(time, f"{name}_ns"), offset * 1_000_000_000))
-
-
-def _later(read: Callable[[], Any], offset: int) -> Callable[[], Any]:
-    return lambda: read() + offset
-
-
 def _sleep(seconds: float, /, _sleep: Any = time.sleep, _now: Any = time.monotonic) -> None:
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")

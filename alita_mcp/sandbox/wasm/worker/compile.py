@@ -14,12 +14,10 @@ from pathlib import Path
 from wasmtime import WasmtimeError
 from wasmtime.component import Component
 
-from alita_mcp.sandbox.wasm.worker.engine import Instances, new_engine
+from alita_mcp.sandbox.wasm.worker.engine import new_engine
 
 NICENESS = 5
 """A third of what others get on a busy machine: less would let those wait for minutes who wait for it."""
-_PAGE = 1 << 16
-_MOST_PAGES = 1 << 14
 
 
 def follow_parent() -> None:
@@ -44,25 +42,10 @@ def write_private(target: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def keep_compiled(aside: Path, compiled: bytes, base_bytes: int) -> None:
+def keep_compiled(aside: Path, compiled: bytes) -> None:
     """Gives a compiled file, which was written aside as `KEY-….partial`, the name that says what it is."""
     sha256 = hashlib.sha256(compiled).hexdigest()
-    aside.rename(aside.with_name(f"{aside.stem.partition('-')[0]}-{base_bytes}-{sha256}.cwasm"))
-
-
-def _find_base_bytes(compiled: Path) -> int:
-    """The least memory with which an instance can be made."""
-    instances = Instances(compiled, lambda _name, _question: "")
-    low, high = 0, _MOST_PAGES
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            instances.open_instance(middle * _PAGE, lambda _stream, _data: None)[0].close()
-        except WasmtimeError:
-            low = middle
-        else:
-            high = middle
-    return high * _PAGE
+    aside.rename(aside.with_name(f"{aside.stem.partition('-')[0]}-{sha256}.cwasm"))
 
 
 def main() -> None:
@@ -75,6 +58,6 @@ def main() -> None:
             sys.exit(f"{component} is not the file that its record describes")
         compiled = bytes(Component(new_engine(compiles=True), content).serialize())
         write_private(aside, compiled)
-        keep_compiled(aside, compiled, _find_base_bytes(aside))
+        keep_compiled(aside, compiled)
     except (OSError, WasmtimeError) as problem:
         sys.exit(str(problem))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+BASE_BYTES = 29 << 20
+"""What an instance takes before it does anything; limits of memory come on top."""
 STACK_BYTES = 3 << 19
 """More than 2 MB ends the process: the engine does not accept it."""
 OFF = (

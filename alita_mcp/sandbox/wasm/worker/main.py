@@ -21,6 +21,7 @@ from wasmtime import Store, WasmtimeError
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
 from alita_mcp.sandbox.wasm.worker.engine import Instances, OsCallbacks
+from alita_mcp.sandbox.wasm.worker.features import BASE_BYTES
 from alita_mcp.sandbox.wasm.worker.link import Link
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Kind
 from alita_mcp.sandbox.wire.reports import Output, read_report
@@ -42,9 +43,8 @@ class Ready(NamedTuple):
 class Worker:
     """Worker that carries out one order after the other, with one instance at a time."""
 
-    def __init__(self, link: Link, compiled: Path, base_bytes: int) -> None:
+    def __init__(self, link: Link, compiled: Path) -> None:
         self._link = link
-        self._base_bytes = base_bytes
         self._instances = Instances(compiled, self._ask, self._read_package)
         self._deadline = Deadline(self._instances.engine.increment_epoch, self._abandon)
         self._order: dict[str, Any] = {}
@@ -96,7 +96,7 @@ class Worker:
         opened: list[Any] = []
 
         def load() -> str:
-            memory_bytes = self._base_bytes + self._order["memory_bytes"]
+            memory_bytes = BASE_BYTES + self._order["memory_bytes"]
             store, instance = self._instances.open_instance(memory_bytes, self._take_output)
             opened.extend((store, instance.get_func(store, "call")))
             words = {"code": self._code, "options": self._order["options"]}
@@ -241,9 +241,8 @@ def _refusal(name: str, message: str) -> str:
 def main() -> None:
     """Entry point: the first frame names the compiled file and the token of this worker."""
     link = Link(0, 1)
-    words = link.admit()
-    compiled = Path(words["compiled"])
-    worker = Worker(link, compiled, words["base_bytes"])
+    compiled = Path(link.admit()["compiled"])
+    worker = Worker(link, compiled)
     link.send_json(Kind.HELLO, confinement.confine(compiled))
     link.listen()
     worker.run()

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.scratch.tree import Node, Place, Tree, error
+from alita_mcp.sandbox.wasm.guest.scratch.tree import Node, Place, Tree, error, now
 
 _FIRST_DESCRIPTOR = 3
+_MASK = 0o022
 _WITHOUT_EFFECT = {"dir_fd", "follow_symlinks", "effective_ids"}
 """Arguments of functions of `os` that change nothing where there are no links and one user."""
 
@@ -35,13 +36,12 @@ def _at_path(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Opened:
-    """An open file: descriptors made by `dup` share its position."""
+    """An open file."""
 
     def __init__(self, node: Node, flags: int) -> None:
         self.node = node
         self.flags = flags
         self.position = 0
-        self.users = 0
 
     def need(self, unwanted: int) -> None:
         """Raises OSError where it was opened for the opposite alone."""
@@ -103,7 +103,6 @@ class Files:
     def __init__(self) -> None:
         self.tree = Tree()
         self._folder = self.tree.scratch
-        self._mask = 0o022
         self._open: dict[int, _Opened] = {}
         self._most_open = 1 << 10
 
@@ -126,7 +125,7 @@ class Files:
     def _open_place(self, place: Place, flags: int, mode: int) -> int:
         node = place.node
         if node is None and flags & os.O_CREAT:
-            node = self.tree.make_node(place, stat.S_IFREG | (mode & 0o7777 & ~self._mask))
+            node = self.tree.make_node(place, stat.S_IFREG | (mode & 0o7777 & ~_MASK))
         else:
             node = place.need_node()
             # in the order in which Linux checks it
@@ -192,7 +191,7 @@ class Files:
     def mkdir(self, place: Place, mode: int = 0o777) -> None:
         if place.node is not None:
             raise error(errno.EEXIST)
-        self.tree.make_node(place, stat.S_IFDIR | (mode & 0o1777 & ~self._mask))
+        self.tree.make_node(place, stat.S_IFDIR | (mode & 0o1777 & ~_MASK))
 
     @_at_path
     def rmdir(self, place: Place) -> None:
@@ -220,7 +219,6 @@ class Files:
     def chmod(self, place: Place, mode: int) -> None:
         node = place.need_own()
         node.mode = stat.S_IFMT(node.mode) | (mode & 0o7777)
-        node.stamp(content=False)
 
     @_at_path
     def utime(self, place: Place, times: Any = None, *, ns: Any = None) -> None:
@@ -228,16 +226,7 @@ class Files:
             raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
         if times is not None:
             ns = [round(moment * 1_000_000_000) for moment in times]
-        node = place.need_own()
-        node.stamp(content=ns is None)
-        node.accessed, node.modified = ns or (node.modified, node.modified)
-
-    @_at_path
-    def truncate(self, place: Place, length: int) -> None:
-        if place.need_node().is_folder:
-            raise error(errno.EISDIR)
-        place.need_node().need_writable()
-        self.tree.set_size(place.need_node(), length)
+        place.need_own().modified = ns[1] if ns else now()
 
     @_at_path
     def chdir(self, place: Place) -> None:
@@ -257,28 +246,20 @@ class Files:
     # with a descriptor that `has_open`
 
     def close(self, fd: int) -> None:
-        opened = self._open.pop(fd)
-        opened.users -= 1
-        if not opened.users:
-            opened.node.opened -= 1
-            self.tree.free_unused(opened.node)
-
-    def dup(self, fd: int, /) -> int:
-        return self._give_number(self._open[fd])
+        node = self._open.pop(fd).node
+        node.opened -= 1
+        self.tree.free_unused(node)
 
     def read(self, fd: int, length: int, /) -> bytes:
-        data = self.pread(fd, length, self._open[fd].position)
-        self._open[fd].position += len(data)
-        return data
-
-    def pread(self, fd: int, length: int, offset: int, /) -> bytes:
         opened = self._open[fd]
         opened.need(os.O_WRONLY)
         if opened.node.is_folder:
             raise error(errno.EISDIR)
-        if length < 0 or offset < 0:
+        if length < 0:
             raise error(errno.EINVAL)
-        return bytes(opened.node.content[offset : offset + length])
+        data = bytes(opened.node.content[opened.position : opened.position + length])
+        opened.position += len(data)
+        return data
 
     def readinto(self, fd: int, buffer: Any, /) -> int:
         view = memoryview(buffer).cast("B")
@@ -288,24 +269,18 @@ class Files:
 
     def write(self, fd: int, data: Any, /) -> int:
         opened = self._open[fd]
+        opened.need(os.O_RDONLY)
         if opened.flags & os.O_APPEND:
             opened.position = opened.node.size
-        written = self.pwrite(fd, data, opened.position)
-        opened.position += written
-        return written
-
-    def pwrite(self, fd: int, data: Any, offset: int, /) -> int:
-        opened = self._open[fd]
-        opened.need(os.O_RDONLY)
-        if offset < 0:
-            raise error(errno.EINVAL)
         try:
             view = memoryview(data)
         except TypeError:
             message = f"a bytes-like object is required, not {type(data).__name__!r}"
             raise TypeError(message) from None
         with view, view.cast("B") as content:
-            return self.tree.write_content(opened.node, offset, content)
+            written = self.tree.write_content(opened.node, opened.position, content)
+        opened.position += written
+        return written
 
     def lseek(self, fd: int, position: int, whence: int, /) -> int:
         opened = self._open[fd]
@@ -338,17 +313,12 @@ class Files:
     def getcwdb(self) -> bytes:
         return os.fsencode(self.getcwd())
 
-    def umask(self, mask: int, /) -> int:
-        before, self._mask = self._mask, mask & 0o777
-        return before
-
     def _give_number(self, opened: _Opened) -> int:
         candidates = range(_FIRST_DESCRIPTOR, len(self._open) + _FIRST_DESCRIPTOR + 1)
         number = next(number for number in candidates if number not in self._open)
         if number >= self._most_open:
             raise error(errno.EMFILE)
-        opened.node.opened += not opened.users
-        opened.users += 1
+        opened.node.opened += 1
         self._open[number] = opened
         return number
 

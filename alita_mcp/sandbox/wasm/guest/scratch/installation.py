@@ -26,13 +26,16 @@ from alita_mcp.sandbox.wasm.guest.scratch.files import DirEntry, Files
 from alita_mcp.sandbox.wasm.guest.scratch.tree import error
 
 _BY_DESCRIPTOR = """
-    close read readinto pread write pwrite lseek ftruncate fstat isatty fsync dup
+    close read readinto write lseek ftruncate fstat isatty fsync
 """.split()
 _BY_PATH = """
     open stat lstat access statvfs listdir scandir mkdir rmdir remove unlink rename replace readlink chmod utime
-    truncate chdir getcwd getcwdb umask
+    chdir getcwd getcwdb
 """.split()
-_NOT_HERE = "link symlink fchmod fchdir fdatasync get_inheritable set_inheritable closerange".split()
+_NOT_HERE = """
+    link symlink fchmod fchdir fdatasync get_inheritable set_inheritable closerange dup dup2 pread pwrite preadv pwritev
+    truncate umask
+""".split()
 
 
 class FileIO(_pyio.FileIO):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 SCRATCH = "/tmp"
 OWNER = 65532
 _LONGEST_NAME, _LONGEST_PATH = 255, 4095
-_now = time.time_ns
+now = time.time_ns
 
 
 def error(number: int, *names: Any) -> OSError:
@@ -26,7 +26,7 @@ class Node:
     """A file, a folder or a device."""
 
     __slots__ = (
-        "accessed", "changed", "content", "entries", "mode", "modified", "named", "number", "opened", "owned", "parent"
+        "content", "entries", "mode", "modified", "named", "number", "opened", "owned", "parent"
     )  # fmt: skip
 
     def __init__(self, mode: int, parent: Node | None = None, *, owned: bool, number: int = 0) -> None:
@@ -39,7 +39,8 @@ class Node:
         self.named = True
         """False once it was removed; an open file lives on."""
         self.opened = 0
-        self.accessed = self.modified = self.changed = 0
+        self.modified = 0
+        """Nanoseconds; the one time that is kept."""
 
     @property
     def is_folder(self) -> bool:
@@ -66,25 +67,18 @@ class Node:
         if not self.is_writable:
             raise error(errno.EACCES)
 
-    def stamp(self, *, content: bool) -> None:
-        """Sets its times; that of a change always grows, however coarse the clock of a rehearsal is."""
-        now = _now()
-        self.changed = max(now, self.changed + 1)
-        if content:
-            self.modified = now
-
     def status(self) -> os.stat_result:
         """As `os.stat` tells it."""
         links = (
             2 + sum(each.is_folder for each in self.entries.values()) if self.is_folder else int(self.named)
         )
-        owner = OWNER if self.owned else 0
+        owner, seconds = OWNER if self.owned else 0, self.modified // 1_000_000_000
         named: dict[str, Any] = {"st_blksize": 4096, "st_blocks": -(-self.size // 512), "st_rdev": 0}
-        times = {"atime": self.accessed, "mtime": self.modified, "ctime": self.changed}
-        for name, moment in times.items():
-            named |= {f"st_{name}": moment / 1e9, f"st_{name}_ns": moment}
-        whole = (moment // 1_000_000_000 for moment in times.values())
-        return os.stat_result((self.mode, self.number, 1, links, owner, owner, self.size, *whole), named)
+        for name in ("st_atime", "st_mtime", "st_ctime"):
+            named |= {name: self.modified / 1e9, f"{name}_ns": self.modified}
+        return os.stat_result(
+            (self.mode, self.number, 1, links, owner, owner, self.size, seconds, seconds, seconds), named
+        )
 
 
 class Place(NamedTuple):
@@ -154,9 +148,7 @@ class Tree:
         self._last_number += 1
         node = Node(mode, place.folder, owned=True, number=self._last_number)
         place.folder.entries[place.name] = node
-        place.folder.stamp(content=True)
-        node.stamp(content=True)
-        node.accessed = node.modified
+        place.folder.modified = node.modified = now()
         return node
 
     def move_node(self, source: Place, target: Place) -> None:
@@ -180,18 +172,15 @@ class Tree:
         del source.folder.entries[source.name]
         target.folder.entries[target.name] = node
         node.parent = target.folder
-        for changed in (source.folder, target.folder):
-            changed.stamp(content=True)
-        node.stamp(content=False)
+        source.folder.modified = target.folder.modified = now()
 
     def remove_name(self, place: Place) -> None:
         """Takes a name away, and what it named once that is open no more."""
         node = place.need_node()
         _need_changeable(place.folder)
         del place.folder.entries[place.name]
-        place.folder.stamp(content=True)
+        place.folder.modified = now()
         node.named = False
-        node.stamp(content=False)
         self.free_unused(node)
 
     def free_unused(self, node: Node) -> None:
@@ -212,7 +201,7 @@ class Tree:
         before = len(node.content)
         node.content[at:end] = data[: end - at]
         self.used += len(node.content) - before
-        node.stamp(content=True)
+        node.modified = now()
         return end - at
 
     def set_size(self, node: Node, length: int) -> None:
@@ -224,7 +213,7 @@ class Tree:
         if length - len(node.content) > self.most_bytes - self.used:
             raise error(errno.ENOSPC)
         self._resize(node, length)
-        node.stamp(content=True)
+        node.modified = now()
 
     def path_of(self, folder: Node) -> str:
         """The path of a folder; FileNotFoundError where it was removed."""

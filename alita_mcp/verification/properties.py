@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import anyio
+import anyio.to_thread
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import RunResult
@@ -16,8 +17,8 @@ from alita_mcp.verification.comparison import bare_kinds_of
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, describe_failure, each_of, job_of
 from alita_mcp.verification.findings import brief, call_facts, cut_value, fail_check, json_key, pass_check
+from alita_mcp.verification.generated_inputs import draw_inputs
 from alita_mcp.verification.json_schema import validate_result, wrap_result
-from alita_mcp.verification.properties.input_source import InputSource
 
 INPUTS = 60
 """How many are drawn; fewer where the schema admits fewer."""
@@ -98,9 +99,7 @@ class PropertiesFound:
     """Inputs that the tool answered, with a value or an error."""
 
 
-async def properties_gate(
-    subject: RehearsedDraft, trials: Sequence[Trial], source: InputSource
-) -> PropertiesFound:
+async def properties_gate(subject: RehearsedDraft, trials: Sequence[Trial]) -> PropertiesFound:
     """Runs a draft on generated inputs; hard failures end the run, an undeclared error lowers the trust.
 
     Raises:
@@ -108,14 +107,15 @@ async def properties_gate(
     """
     if not subject.contract.input_schema["properties"]:
         return PropertiesFound([pass_check("properties", "there is only one input")])
-    inputs = await source.draw()
-    if not inputs:
-        return PropertiesFound([_no_input("nothing was drawn in time")])
+    draft, schema = subject.draft, subject.contract.input_schema
+    inputs = await anyio.to_thread.run_sync(draw_inputs, schema, draft.examples, seed_of(draft), INPUTS)
     trial = _Trials(subject, trials)
     await trial.run_all(inputs)
     checks = await _report_failures(trial)
     if not trial.tried:
-        return PropertiesFound([_no_input("no generated input was answered in time")])
+        message = "no generated input was tried: none was answered in time"
+        fix = "Send it again, or make the tool faster."
+        return PropertiesFound([fail_check("properties", message, fix, hard=False)])
     checks = checks or [pass_check("properties", f"{trial.tried} generated inputs")]
     return PropertiesFound(checks, trial.tried, tuple(trial.seen))
 
@@ -227,8 +227,3 @@ async def _report_failures(trial: _Trials) -> list[Check]:
             if failure.hard:
                 break  # it ends the run: what else there is can wait
     return sorted(checks, key=lambda check: not check.hard)
-
-
-def _no_input(why: str) -> Check:
-    message = f"no generated input was tried: {why}"
-    return fail_check("properties", message, "Send it again, or make the tool faster.", hard=False)

@@ -1,8 +1,8 @@
-"""Generator of inputs for comparing two programs: changed known ones, and new ones from the programs' own constants.
+"""Generator of inputs that no example shows: draws from a schema, changed known ones, and the code's own constants.
 
-Changes keep the type (EvalPlus, Liu et al. 2023). Two programs part ways where one of them looks for something (`"-"`,
-`"AEIOU"`, 1000) that texts drawn at random hardly ever hold; a dictionary of literals is what fuzzers use for this (as
-in AFL's `-x`).
+All are deterministic by seed. Changes keep the type (EvalPlus, Liu et al. 2023). Two programs part ways where one of
+them looks for something (`"-"`, `"AEIOU"`, 1000) that texts drawn at random hardly ever hold; a dictionary of literals
+is what fuzzers use for this (as in AFL's `-x`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from alita_mcp.syntax import module_tree
-from alita_mcp.values import Schema
+from alita_mcp.values import Example, Schema
 from alita_mcp.verification.findings import is_unicode, json_key
 
 Arguments = dict[str, Any]
@@ -35,6 +35,111 @@ _LETTERS = "abcxyzABEXaeiou0123456789 "
 _KINDS = ("integer", "string", "number", "boolean")
 _LENGTHS = (0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 8)
 _PIECES = (1, 1, 2, 3, 3, 4, 5, 6, 8, 10)
+
+ALPHABET = "abcxyzABZ0123456789 .,;:-_+*/=()[]{}<>\"'#@%&!?\n\téßñ中\U0001f600"
+MAX_DRAWN_TEXT, MAX_ITEMS, MAX_KEYS = 24, 8, 4
+MAX_SHOWN_ITEMS = 30
+"""Lists that are drawn are no longer than this, however long those in the examples are."""
+DEFAULT_SIZE, MAX_SIZE = 100, 2**53
+"""Numbers stay below the first, or below twice the largest in the examples: a loop over 2**53 would prove nothing."""
+_MAX_EXAMPLE_CHARACTERS = 4_000
+"""Larger examples are not looked at for values that the tool understands."""
+
+
+def draw_inputs(schema: Schema, examples: Sequence[Example], seed: int, count: int) -> list[Arguments]:
+    """At most `count` inputs of the schema, each once: new ones, and those of an example with one argument new."""
+    draw = random.Random(seed)  # noqa: S311 - nothing here is secret
+    shown = [each.arguments for each in examples if len(json_key(each.arguments)) <= _MAX_EXAMPLE_CHARACTERS]
+    known, names = [each for each in shown if each], sorted(schema["properties"])
+    needed = set(schema.get("required", ()))
+    drawer = _Drawer(shown, draw)
+    drawn: dict[str, Arguments] = {}
+    for _ in range(2 * count):
+        if len(drawn) >= count:
+            break
+        made = drawer.draw_value(schema, "")
+        if known and len(names) > 1 and draw.random() < 0.5:
+            new, base = draw.choice(names), draw.choice(known)
+            kept = {name: value for name, value in base.items() if name != new}
+            varied = kept | ({new: made[new]} if new in made else {})
+            made = varied if needed <= varied.keys() else made
+        drawn.setdefault(json_key(made), made)
+    return list(drawn.values())
+
+
+class _Drawer:
+    """Draws values of a schema, of a size that the examples show, and now and then their very values."""
+
+    def __init__(self, examples: Sequence[Arguments], draw: random.Random) -> None:
+        self._draw = draw
+        self._scalars: dict[str, list[Any]] = {}
+        self._lengths: dict[str, int] = {}
+        for example in examples:
+            self._collect("", example)
+
+    def _collect(self, path: str, value: Any) -> None:
+        """Keeps the scalars, and the length of the longest list, at each path of the schema."""
+        if isinstance(value, dict):
+            for name, part in value.items():
+                self._collect(f"{path}.{name}", part)
+                self._collect(f"{path}.*", part)
+        elif isinstance(value, list):
+            self._lengths[path] = max(self._lengths.get(path, 0), len(value))
+            for part in value:
+                self._collect(f"{path}[]", part)
+        else:
+            self._scalars.setdefault(path, []).append(value)
+
+    def draw_value(self, node: Schema, path: str, depth: int = 0) -> Any:
+        """A value of one node of the schema."""
+        draw = self._draw
+        if "enum" in node:
+            return draw.choice(node["enum"])
+        match node.get("type"):
+            case "boolean":
+                return draw.random() < 0.5
+            case "integer":
+                return self._draw_number([each for each in self._known(path) if type(each) is int])
+            case "number":
+                number = self._draw_number([each for each in self._known(path) if type(each) in (int, float)])
+                return number + draw.choice((0.0, draw.random()))
+            case "string":
+                return self._draw_text([each for each in self._known(path) if isinstance(each, str)])
+            case "array":
+                longest = min(max(MAX_ITEMS, self._lengths.get(path, 0)), MAX_SHOWN_ITEMS)
+                length = (
+                    draw.choice((0, 1, 2, 3, draw.randint(0, longest))) if depth < 2 else draw.randint(0, 2)
+                )
+                return [self.draw_value(node["items"], f"{path}[]", depth + 1) for _ in range(length)]
+            case "object":
+                free = node.get("additionalProperties")
+                if isinstance(free, dict):
+                    lengths = [draw.randint(1, MAX_DRAWN_TEXT // 2) for _ in range(draw.randint(0, MAX_KEYS))]
+                    keys = ["".join(draw.choices(ALPHABET, k=length)) for length in lengths]
+                    return {key: self.draw_value(free, f"{path}.*", depth + 1) for key in keys}
+                needed = node.get("required", ())
+                given = [name for name in node.get("properties", {}) if name in needed or draw.random() < 0.5]
+                return {
+                    name: self.draw_value(node["properties"][name], f"{path}.{name}", depth) for name in given
+                }
+        return None
+
+    def _known(self, path: str) -> list[Any]:
+        return self._scalars.get(path, [])
+
+    def _draw_number(self, known: Sequence[float]) -> Any:
+        size = int(min(max([DEFAULT_SIZE, *(2 * abs(value) for value in known)]), MAX_SIZE))
+        drawn = [self._draw.randint(-10, 10), self._draw.randint(-size, size)]
+        return self._draw.choice([*drawn, self._draw.choice(known)] if known else drawn)
+
+    def _draw_text(self, known: Sequence[str]) -> str:
+        draw = self._draw
+        length = draw.choice((0, 1, 2, 3, draw.randint(0, MAX_DRAWN_TEXT)))
+        drawn = "".join(draw.choices(ALPHABET, k=length))
+        if not known:
+            return drawn
+        one = draw.choice(known)
+        return draw.choice((drawn, one, one[: draw.randint(0, len(one))], one + drawn))
 
 
 def constants_in(*codes: str) -> list[Scalar]:

@@ -1,0 +1,253 @@
+"""Endpoint of a person's shared server: where it listens, and how both sides prove who they are.
+
+Standard library only: the relay loads nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import alita_mcp
+
+Want = Literal["mcp", "status", "stop"]
+"""What a connection is for: messages of a client, or a person's question or order."""
+
+SWITCH = "ALITA_SHARED"
+OFF = ("off", "0", "false", "no", "f", "n")
+HELLO_WITHIN_S = 10.0
+"""How long the other side may take for its part of the greeting."""
+MAX_HELLO = 4_096
+STOPPING = b'{"alita":"stopping"}'
+"""The last line of a server that was asked to stop: its clients need no other one until they ask something."""
+HAS_UNIX_SOCKETS = sys.platform != "win32"
+"""Elsewhere the server listens on a loopback port, whose number stands in a private file."""
+
+_MAX_SOCKET_PATH = 100
+"""Characters; macOS allows 103, Linux 107."""
+_NAME = re.compile(r"[0-9a-f]{24}")
+_PATHS = ("ALITA_HOME", "ALITA_GRANTS_FILE", "ALITA_SECRETS_FILE", "ALITA_WORKSPACE")
+_CONFIGURES = re.compile(
+    r"ALITA_|(AWS|AZURE|DOCKER|GOOGLE|LITELLM|OLLAMA|PIP|UV|VERTEX\w*)_|PYTHON(HOME|PATH|SAFEPATH)$"
+    r"|XDG_(CACHE|CONFIG|DATA)_HOME$|(HOME|USERPROFILE|APPDATA|LOCALAPPDATA|SSL_CERT_\w+)$"
+    r"|.*(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|_PROXY|_BASE|_BUNDLE|_ENDPOINT|_HOST|_PROJECT|_REGION|_URL)",
+    re.IGNORECASE,
+)
+"""Variables that decide what a server does or which keys it uses. Too many only mean more servers than needed."""
+_OF_A_TERMINAL = re.compile(
+    r"(CLAUDE|CLAUDECODE|CODEX|CURSOR|GIT|GPG|NPM|SSH|TERM|VSCODE|ZED)_|ALITA_SHARED$"
+)
+"""Of them, those that differ from one window to the next and that no server reads."""
+
+
+class Refused(Exception):
+    """Raised where a server cannot or must not be used, although something is there."""
+
+
+class Endpoint(NamedTuple):
+    """Place of the shared server for one home, version of the program and set of settings."""
+
+    folder: Path
+    """Private to the user: sockets, locks, logs and the key."""
+    key: bytes
+    """Known to this user's processes alone."""
+    name: str
+    environment: dict[str, str]
+    """What a server at this endpoint gets; its relative paths are absolute."""
+
+    @property
+    def address(self) -> Path:
+        """The socket, or the file with the port."""
+        return self.folder / self.name
+
+
+class Connection(NamedTuple):
+    """A greeted connection to a server."""
+
+    socket: socket.socket
+    server: dict[str, Any]
+    """What the server says of itself: `pid` and `version`."""
+
+
+def find_endpoint(environment: Mapping[str, str], folder: str) -> Endpoint:
+    """The endpoint for a client that starts a server in this environment and current folder.
+
+    Raises:
+        OSError: there is no private folder for it.
+        Refused: the folder is not private, or sockets cannot be there.
+    """
+    private = private_folder()
+    key = read_key(private / "key")
+    resolved = {**environment}
+    for name in (*_PATHS, "ALITA_EMBEDDER"):
+        value = resolved.get(name, "")
+        is_path = name in _PATHS or os.path.isdir(os.path.join(folder, value))
+        if value and is_path and not value.startswith("~"):
+            resolved[name] = os.path.normpath(os.path.join(folder, value))
+    named = re.findall(
+        r"\bkey_from=(\w+)", " ".join(v for n, v in resolved.items() if n.startswith("ALITA_"))
+    )
+    counts = {
+        name: value
+        for name, value in resolved.items()
+        if value and (name in named or (_CONFIGURES.match(name) and not _OF_A_TERMINAL.match(name)))
+    }
+    words = json.dumps([program_stamp(), sys.executable, sorted(counts.items())])
+    name = hmac.new(key, words.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:24]
+    if HAS_UNIX_SOCKETS and len(os.fsencode(private / name)) > _MAX_SOCKET_PATH:
+        raise Refused(f"{private} is too long a path for a socket")
+    return Endpoint(private, key, name, resolved)
+
+
+def program_stamp() -> str:
+    """The version of the program as it is installed now; another one after an upgrade, or a change of its packages."""
+    package = Path(alita_mcp.__path__[0])
+    newest = package.parent.stat().st_mtime_ns
+    if (package.parent / "pyproject.toml").is_file():  # a checkout: its files change without an installation
+        newest = max(
+            os.stat(os.path.join(folder, file)).st_mtime_ns
+            for folder, _, files in os.walk(package)
+            for file in files
+            if file.endswith(".py")
+        )
+    return f"{alita_mcp.__version__} {package} {newest}"
+
+
+def private_folder() -> Path:
+    """The folder of this user's sockets, made if it is not there.
+
+    It depends on nothing that some clients pass on and others do not.
+
+    Raises:
+        OSError: it cannot be made.
+        Refused: it belongs to somebody else, or others may use it.
+    """
+    if sys.platform == "win32":
+        parent = Path(os.path.expandvars("%LOCALAPPDATA%"))
+    elif os.path.isdir(run := f"/run/user/{os.getuid()}"):
+        parent = Path(run)
+    else:
+        parent = Path("~/Library/Caches" if sys.platform == "darwin" else "~/.cache").expanduser()
+    folder = parent / "alita-mcp-shared"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    state = folder.lstat()
+    if not stat.S_ISDIR(state.st_mode):
+        raise Refused(f"{folder} is no folder")
+    if sys.platform != "win32" and (state.st_uid != os.getuid() or state.st_mode & 0o077):
+        raise Refused(f"{folder} is not private to this user")
+    return folder
+
+
+def read_key(path: Path) -> bytes:
+    """The key in a file, made if there is none; a link makes sure that nobody reads half of it."""
+    while True:
+        with suppress(FileNotFoundError):
+            return path.read_bytes()
+        new = path.with_name(f"key.{os.getpid()}")
+        new.touch(mode=0o600)
+        new.write_bytes(os.urandom(32))
+        try:
+            with suppress(FileExistsError):
+                os.link(new, path)
+        finally:
+            new.unlink()
+
+
+def endpoints() -> Iterator[Endpoint]:
+    """The endpoints of this user at which a server listens or has listened."""
+    folder = private_folder()
+    key = read_key(folder / "key")
+    for path in sorted(folder.iterdir()):
+        if _NAME.fullmatch(path.name):
+            yield Endpoint(folder, key, path.name, {})
+
+
+def connect(endpoint: Endpoint, want: Want) -> Connection:
+    """Connects to the server at an endpoint.
+
+    Raises:
+        ConnectionError, FileNotFoundError: no server listens there, or it ended meanwhile.
+        OSError: it does not answer in time (`TimeoutError`), or cannot be reached.
+        Refused: another user listens there, or somebody without the key.
+    """
+    if HAS_UNIX_SOCKETS:
+        link = socket.socket(socket.AF_UNIX)
+        address: Any = str(endpoint.address)
+    else:
+        link = socket.socket()
+        address = ("127.0.0.1", json.loads(endpoint.address.read_text(encoding="utf-8"))["port"])
+    try:
+        link.settimeout(HELLO_WITHIN_S)
+        link.connect(address)
+        check_peer(link)
+        nonce = os.urandom(16).hex()
+        hello = {"alita": want, "nonce": nonce, "pid": os.getpid()}
+        link.sendall(json.dumps(hello).encode() + b"\n")
+        server = read_hello(_receive_line(link))
+        if not hmac.compare_digest(server["proof"], proof(endpoint.key, "server", nonce)):
+            raise Refused("whoever listens there does not have the key of this user")  # noqa: TRY301
+        link.sendall(json.dumps({"proof": proof(endpoint.key, "client", server["nonce"])}).encode() + b"\n")
+    except BaseException:
+        link.close()
+        raise
+    return Connection(link, server)
+
+
+def read_hello(line: bytes) -> dict[str, Any]:
+    """The fields of one line of a greeting.
+
+    Raises:
+        Refused: it is none.
+    """
+    with suppress(ValueError, RecursionError):
+        fields = json.loads(line)
+        if isinstance(fields, dict) and all(
+            isinstance(fields.get(key, ""), str) for key in ("alita", "nonce", "proof")
+        ):
+            return {"nonce": "", "proof": "", **fields}
+    raise Refused("whoever is there does not speak as alita does")
+
+
+def proof(key: bytes, role: Literal["server", "client"], nonce: str) -> str:
+    """What shows that one side of a connection has the key, without telling it."""
+    return hmac.new(key, f"{role} {nonce}".encode(), hashlib.sha256).hexdigest()
+
+
+def check_peer(link: socket.socket) -> None:
+    """Checks that the other end of a Unix socket is a process of the same user, where the system tells.
+
+    Raises:
+        Refused: it is not.
+    """
+    if sys.platform == "linux":
+        _pid, uid, _gid = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    elif sys.platform == "darwin":
+        _version, uid = struct.unpack_from("2I", link.getsockopt(0, 1, 76))  # SOL_LOCAL, LOCAL_PEERCRED
+    else:
+        return
+    if uid != os.getuid():
+        raise Refused("another user is at the other end")
+
+
+def _receive_line(link: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        if len(line) > MAX_HELLO:
+            raise Refused("whoever is there does not speak as alita does")
+        # the server sends nothing beyond this line before it has heard the proof
+        received = link.recv(MAX_HELLO)
+        if not received:
+            raise ConnectionResetError("the server ended the connection")
+        line += received
+    return line

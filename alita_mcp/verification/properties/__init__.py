@@ -1,1 +1,0 @@
-"""Properties gate: checks general properties of a tool on generated inputs."""
