@@ -89,7 +89,7 @@ class MeteredStream(ByteStream):
         """The next bytes; EgressRefused when they are more than the budget allows."""
         if _QUICK_ACK and self._idle is not None:
             # a server that writes a response in pieces waits for each to be acknowledged, which takes 40 ms otherwise
-            raw = self._inner.extra(SocketAttribute.raw_socket)
+            raw = self._inner.extra(SocketAttribute.raw_socket)  # noqa: S610 - not Django's
             raw.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
         data = await self._inner.receive(max_bytes)
         self.bytes_in += len(data)

@@ -1,7 +1,7 @@
-"""Request to the proxy, parsed by h11 as a server and written anew by h11 as a client (RFC 9112); its response likewise.
+"""Request to the proxy, parsed by h11 as a server and written anew by h11 as a client (RFC 9112); its response too.
 
-Nothing goes on as it came, so no server reads a request in another way than this proxy did, and no connection to a
-server is used again unless its response has ended for both.
+Nothing goes on as it came, so no server reads a request in another way than this proxy did, and a connection to a
+server is used again only where its response has ended for both.
 """
 
 from __future__ import annotations
@@ -91,7 +91,11 @@ class ProxyRequest:
             event = self._outside.next_event()
             if isinstance(event, h11.Response):
                 # of the connection inside, which carries one request
-                kept = [(name, value) for name, value in event.headers.raw_items() if name.lower() not in _HOP_BY_HOP]
+                kept = [
+                    (name, value)
+                    for name, value in event.headers.raw_items()
+                    if name.lower() not in _HOP_BY_HOP
+                ]
                 headers = [*kept, (b"Connection", b"close")]
                 event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
                 self._held = self._inside.send(event) or b""

@@ -54,7 +54,9 @@ class Outbox:
         """From then on frames are dropped."""
 
     async def send(self, kind: Kind, number: int, payload: bytes = b"", *, last: bool = False) -> None:
-        """Sends a frame, with the end of its stream if it is the `last`; it is dropped when the sandbox is gone, of which the reader of its frames hears too.
+        """Sends a frame, and the end of its stream if it is the `last`.
+
+        Both are dropped when the sandbox is gone, of which the reader of its frames hears too.
 
         Raises:
             SandboxError: the sandbox stopped reading.
