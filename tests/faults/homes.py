@@ -51,7 +51,7 @@ ASKING_CODE: dict[str, Any] = {
 OTHER_CODE = {**ASKING_CODE, "code": "1"}
 READING = (
     "status", "list", "review", "search vowel share", "log", "log --gaps", "runs", f"runs {RUN}",
-    "memory", "tool diff vowel_share v1 v2", "tool export vowel_share",
+    "memory", "tool export vowel_share",
     "show vowel_share v2 --source", *(f"show {name}" for name in CALLS),
 )  # fmt: skip
 """Commands that read, each with --json."""
@@ -92,8 +92,7 @@ def warm_up(workers_door: str, modules: Sequence[str]) -> None:
 def enter(home: Path) -> None:
     """Sets what a process needs to work on a home."""
     settings = {
-        "home": home, "sandbox": IN_PROCESS, "embedder": "none", "keep_values": "true",
-        "secrets_file": home / "secrets.json",
+        "home": home, "sandbox": IN_PROCESS, "embedder": "none", "secrets_file": home / "secrets.json",
     }  # fmt: skip
     os.environ.update({f"ALITA_{name.upper()}": str(value) for name, value in settings.items()})
 
