@@ -160,8 +160,6 @@ class Settings(BaseSettings):
     """How many sandboxes may run at once."""
     prepare: bool = True
     """Whether a server proves the starter tools and starts a worker in the background, before a call needs them."""
-    keep_values: bool = False
-    """Whether code, arguments and results of runs of `run_code` are kept on the disk; else they stay in memory."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
     model: str | None = Field(default=None, pattern=r"^\S+$")

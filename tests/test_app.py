@@ -292,14 +292,11 @@ async def test_the_agent_solves_a_task_with_the_librarys_tools(settings: Setting
     assert "no readable" in seen[4]
 
 
-async def test_solving_without_a_model_says_what_to_set_and_how_to_do_it_oneself(app: App) -> None:
+async def test_solving_without_a_model_says_what_to_set(app: App) -> None:
     with pytest.raises(UsageError, match="ALITA_MODEL"):
         await app.tasks.solve(TaskRequest(task="x"), heard)
     with pytest.raises(UsageError, match="ALITA_MODEL"):
         app.tasks.begin_task(TaskRequest(task="x"))
-    guided = await app.tasks.guidance(TaskRequest(task="Halve a number."))
-    assert "Halve a number." in guided.prompt
-    assert {"search_capabilities", "run_code"} <= {tool["name"] for tool in guided.tools}
 
 
 async def test_opening_touches_no_sandbox(settings: Settings) -> None:
@@ -316,5 +313,5 @@ async def test_a_server_warns_of_settings_that_are_ignored(
     box = ScriptedSandbox(lambda _job: RunResult(status="ok"))
     async with open_app(settings, admit=lambda _manifest: (), sandbox=box, serves=True):
         pass
-    assert "ALITA_TAVILY_KEY is ignored: set TAVILY_API_KEY." in caplog.text
+    assert "ALITA_TAVILY_KEY is not a setting and is ignored: did you mean TAVILY_API_KEY?" in caplog.text
     assert "tvly" not in caplog.text

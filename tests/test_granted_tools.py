@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,7 +14,6 @@ from anyio.abc import ByteStream, SocketAttribute
 from alita_mcp.app import App, open_app
 from alita_mcp.app.calls import Calls
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.grants.approving import read_grants
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
@@ -23,7 +22,7 @@ from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.requests.outcomes import Created, NeedsApproval
+from alita_mcp.toolsmith.requests.outcomes import NeedsApproval
 from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.values import Lock, StoredVersion
 from alita_mcp.verification.rehearsal.rehearsal import value_of
@@ -82,9 +81,12 @@ async def silent(_stage: str) -> None:
 
 @asynccontextmanager
 async def opened(
-    settings: Settings, sandbox: Sandbox, grants: dict[str, Any], model: ScriptedModel | None = None
+    settings: Settings,
+    sandbox: Sandbox,
+    grants: Mapping[str, Sequence[str]],
+    model: ScriptedModel | None = None,
 ) -> AsyncIterator[App]:
-    """The whole application with these grants, a workspace and a secret; it closes the sandbox.
+    """The whole application with a workspace, a secret and these tools approved, for these hosts.
 
     Its starter tools count as proved in this kind of sandbox: test_starter_tools.py runs their gates there.
     """
@@ -102,8 +104,8 @@ async def opened(
         async with open_app(set_up, admit=admit, sandbox=sandbox, model=model) as app:
             for entry in list(app.library.tools.entries()):
                 await app.library.raise_evidence(entry.name, 1, sandbox.kind, Lock())
-            for name, granted in grants.items():
-                await app.library.approve(name, part=read_grants(granted))
+            for name, hosts in grants.items():
+                await app.library.approve(name, hosts=hosts)
             yield app
 
 
@@ -111,7 +113,7 @@ async def opened(
 async def test_files_are_written_and_read_in_the_workspace_and_nowhere_else(
     settings: Settings, sandbox: Sandbox
 ) -> None:
-    grants = {"write_text_file": {"workspace": "write"}, "read_text_file": {"workspace": "write"}}
+    grants = dict.fromkeys(("write_text_file", "read_text_file"), ())
     files = settings.home.parent / "files"
     async with opened(settings, sandbox, grants) as app:
         written = await app.run_tool("write_text_file", {"path": "notes/a.txt", "text": "one\ntwo\n"})
@@ -136,7 +138,7 @@ async def test_the_model_is_asked_and_an_unapproved_tool_is_not_run(
     settings: Settings, sandbox: Sandbox
 ) -> None:
     model = ScriptedModel(["It is Friday now."])
-    async with opened(settings, sandbox, {"summarize_text": {"model": True}}, model) as app:
+    async with opened(settings, sandbox, {"summarize_text": ()}, model) as app:
         answer = await app.run_tool("summarize_text", {"text": "The meeting was moved to Friday."})
         assert answer.structured_content == {"summary": "It is Friday now.", "pieces": 1, "characters": 32}
         assert "JSON string" in model.asked[0][0].content
@@ -189,10 +191,10 @@ def sum_and_double(text: str) -> str:
 
 @IN_BUBBLEWRAP
 async def test_a_tool_calls_others_each_in_a_sandbox_of_its_own(settings: Settings, sandbox: Sandbox) -> None:
-    grants = {"sum_and_double": {"tools": ["csv_query", "calculate"], "any_version": True}}
-    async with opened(settings, sandbox, grants) as app:
+    async with opened(settings, sandbox, {}) as app:
         outcome = await app.synthesize(read_request(COMPOSE), silent)
-        assert isinstance(outcome, Created), outcome
+        assert isinstance(outcome, NeedsApproval), outcome
+        await app.library.approve("sum_and_double")
         assert (await app.run_tool("sum_and_double", {"text": "n\n20\n1\n"})).structured_content == {
             "result": "42"
         }
@@ -212,9 +214,9 @@ async def test_a_tool_calls_others_each_in_a_sandbox_of_its_own(settings: Settin
 @pytest.mark.bubblewrap
 async def test_tools_that_call_tools_never_wait_for_one_another(settings: Settings, bubblewrap: None) -> None:
     narrow = settings.model_copy(update={"max_workers": 1})
-    grants = {"sum_and_double": {"tools": ["csv_query", "calculate"], "any_version": True}}
-    async with opened(narrow, BubblewrapSandbox(narrow), grants) as app:
-        assert isinstance(await app.synthesize(read_request(COMPOSE), silent), Created)
+    async with opened(narrow, BubblewrapSandbox(narrow), {}) as app:
+        assert isinstance(await app.synthesize(read_request(COMPOSE), silent), NeedsApproval)
+        await app.library.approve("sum_and_double")
         sums: dict[int, Any] = {}
 
         async def call(number: int) -> None:
@@ -258,10 +260,8 @@ async def web_server() -> AsyncIterator[tuple[int, list[bytes]]]:
 async def test_one_tool_fetches_and_another_computes(settings: Settings, sandbox: Sandbox) -> None:
     async with web_server() as (port, seen), opened(settings, sandbox, {}) as app:
         host = f"data.example.org:{port}"
-        grants = {"http_request": {"network": [host]}}
-        (settings.home.parent / "grants.json").write_text(json.dumps(grants), encoding="utf-8")
+        await app.library.approve("http_request", hosts=[host])
         await app.library.approve("fetch_csv_and_query")
-        await app.library.refresh()
         calls = calls_that_find(app, sandbox)
         arguments = {
             "url": f"http://{host}/sales.csv",
@@ -315,7 +315,7 @@ async def test_a_host_on_this_machine_is_refused_though_it_is_granted(
 ) -> None:
     async with web_server() as (port, seen):
         host = f"data.example.org:{port}"
-        async with opened(settings, sandbox, {"http_request": {"network": [host]}}) as app:
+        async with opened(settings, sandbox, {"http_request": [host]}) as app:
             calls = calls_that_find(app, sandbox, reachable=frozenset())
             answer = await calls.run_tool("http_request", {"url": f"http://{host}/", "max_bytes": 1_000})
             assert answer.result.error_type == "PermissionError", answer.result

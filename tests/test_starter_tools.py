@@ -158,7 +158,7 @@ async def test_those_that_ask_are_callable_once_they_are_granted(home: Path) -> 
         for name in ASKING:
             entry = await library.approve(name)
             assert entry.callable_now is (name != "http_request"), name
-        await library.approve("http_request", part=Grants(network=("api.example.org",)))
+        await library.approve("http_request", hosts=["api.example.org"])
         listed = Promotion(100).choose(library.tools.entries())
         assert {entry.name for entry in listed} == COMPUTING | ASKING.keys()
         http_request = library.entry("http_request").manifest

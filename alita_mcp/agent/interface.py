@@ -1,10 +1,10 @@
-"""Interfaces of the manager agent: memory and store of runs, with their value types."""
+"""Values that the manager agent and its memory exchange, and what it reports to."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import Field
 
@@ -92,31 +92,3 @@ class ToolProposal(Value):
     code: str
     examples: tuple[dict[str, Any], ...] = ()
     """Each `{"arguments": …, "expected": …}`, as it was observed."""
-
-
-class Memory(Protocol):
-    """Memory of earlier runs.
-
-    Implementers: nothing secret is stored; what is stored is bounded, dated and de-duplicated; neither method raises
-    for a memory that cannot be read or written: it is a help, not a truth.
-    """
-
-    async def recall(self, task: str, files: Mapping[str, Path]) -> Recalled:
-        """Finds what bears on a task and its files, which can be read at these paths by their names."""
-        ...
-
-    async def remember(self, finished: FinishedRun) -> ToolProposal | None:
-        """Stores what is worth keeping of a run; a proposal where its program answered a like task before."""
-        ...
-
-
-class TaskRuns(Protocol):
-    """Store of runs, as far as a run writes into it."""
-
-    async def append(self, event: TaskEvent) -> None:
-        """Stores an event and passes it to all followers of the run."""
-        ...
-
-    async def keep_value(self, run: str, reference: str, value: bytes) -> None:
-        """Stores an observation's whole value, a JSON text, as `alita://tasks/RUN/REFERENCE`."""
-        ...

@@ -27,10 +27,6 @@ class PlanKeeper:
         self._followed: Plan | None = None
         self._asked = 0
 
-    def has_plan(self, text: str) -> bool:
-        """Whether a text holds a plan."""
-        return bool(self._run.parts.plans and read_plans(text, tools.AGENT_TOOLS))
-
     async def advise(self, text: str, steps: Sequence[Step], *, doubted: bool = False) -> str:
         """Takes in a turn; returns what the model is told of its plans, mostly nothing.
 

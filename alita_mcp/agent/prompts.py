@@ -113,15 +113,6 @@ def disagreement(answer: str, reference: str, shown: str) -> str:
     )
 
 
-def last_word() -> Message:
-    """The request for the best answer when nothing else may be done."""
-    return Message(
-        role="user",
-        content="The budget of steps is used up. Call finish now with the best answer that the observations allow; "
-        "solved false unless it is complete.",
-    )
-
-
 def call_or_finish(notes: str) -> Message:
     """The reply to a model that neither called a tool nor answered."""
     return Message(role="user", content=f"{notes}\nCall a tool, or `finish` with the answer.".strip())

@@ -6,7 +6,7 @@ Calls of one turn run side by side. An answer ends the task only once each of it
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -19,6 +19,7 @@ from alita_mcp.agent.answers.answer_check import check_answer, is_offered_refusa
 from alita_mcp.agent.answers.grounding import is_observed
 from alita_mcp.agent.answers.second_program import find_agreeing, find_program, write_second
 from alita_mcp.agent.plan_keeper import PlanKeeper
+from alita_mcp.agent.planning.plans import read_plans
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.steps import Steps
 from alita_mcp.agent.values import Claim, Step, Stopped
@@ -100,11 +101,13 @@ class Agent:
         """
         run = self._run
         try:
-            while not run.limit_reached:
-                ended = await self._take_turn()
-                if ended is not None:
+            limit: Stopped = ""
+            while not limit:
+                limit = run.limit_reached
+                # After the last step the model may still answer.
+                if limit in ("", "steps") and (ended := await self._take_turn()) is not None:
                     return ended
-            return await self._end_at_limit(run.limit_reached)
+            return Ended(run.draft, False, (), limit, f"The budget of {limit} is used up.")
         except BudgetSpent as spent:
             return Ended(run.draft, False, (), run.limit_reached or "tokens", spent.message)
         except ModelError as failure:
@@ -123,13 +126,15 @@ class Agent:
             builds=parts.builds,
         )
         offered = (*own, *(tools.library_tool(tool) for tool in self._steps.offered.values()))
+        if self._run.steps_left <= 0:
+            offered = tools.FINISH_ALONE
         answer = await parts.implementer.complete(tuple(self._talk.turns), temperature=0.0, tools=offered)
         self._talk.turns.append(Message(role="assistant", content=answer.text, calls=answer.calls))
         # Case 1: it calls tools, `finish` perhaps. Case 2: it answers in plain text. Case 3: it does neither, or plans.
         if answer.calls:
             self._silent = 0
             return await self._make_calls(answer)
-        plans = not self._run.steps and self._plan.has_plan(answer.text)
+        plans = bool(not self._run.steps and parts.plans and read_plans(answer.text, tools.AGENT_TOOLS))
         if answer.text.strip() and not plans:
             return await self._finish({"answer": answer.text.strip(), "solved": True}, None)
         self._silent += 1
@@ -253,23 +258,6 @@ class Agent:
             return f"{computed.reference} and {second.reference} agree", ""
         self._second = second.reference
         return "", prompts.disagreement(answer, second.reference, excerpt(second))
-
-    async def _end_at_limit(self, stopped: Stopped) -> Ended:
-        """The best answer so far; a model is asked for it only where that is still allowed."""
-        why = f"The budget of {stopped} is used up."
-        if stopped == "steps":
-            self._talk.turns.append(prompts.last_word())
-            answer = await self._run.parts.implementer.complete(
-                tuple(self._talk.turns), temperature=0.0, tools=tools.FINISH_ALONE
-            )
-            for call in answer.calls:
-                if call.name == tools.FINISH and as_text(call.arguments.get("answer", "")).strip():
-                    self._checks = MAX_CHECKS
-                    ended = await self._finish(call.arguments, call)
-                    if ended is not None:
-                        return replace(ended, stopped="steps", why=why)
-            self._run.draft = self._run.draft or answer.text.strip()
-        return Ended(self._run.draft, False, (), stopped, why)
 
 
 def _claims(said: dict[str, Any]) -> tuple[Claim, ...]:

@@ -11,7 +11,9 @@ from typing import Any
 from alita_mcp.agent.actions.abilities import Abilities
 from alita_mcp.agent.actions.observations import Observations
 from alita_mcp.agent.actions.web_access import WebAccess
-from alita_mcp.agent.interface import AskPerson, Memory, OnEvent, TaskRuns
+from alita_mcp.agent.interface import AskPerson, OnEvent
+from alita_mcp.agent.memory.store import StoredMemory
+from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import EventKind, RunSummary, Step, Stopped, TaskEvent, TaskRequest
 from alita_mcp.library.clock import now
 from alita_mcp.models.budget import Meter
@@ -33,11 +35,11 @@ class RunParts:
     implementer: LanguageModel
     """The role that carries out steps; takes tools whatever its model can."""
     meter: Meter
-    runs: TaskRuns
+    runs: StoredRuns
     on_event: OnEvent
     past_runs: Callable[[], Awaitable[Sequence[RunSummary]]]
     """The owner's last runs, the newest first."""
-    memory: Memory | None = None
+    memory: StoredMemory | None = None
     ask: AskPerson | None = None
     searches: bool = False
     """Whether there is a search back end."""
@@ -101,7 +103,7 @@ class Run:
     async def record_step(self, step: Step) -> None:
         """Records a step that was taken."""
         self.steps.append(step)
-        reason = f" ({step.decision.way}: {step.decision.reason})" if step.decision else ""
+        reason = f" ({step.reason})" if step.reason else ""
         mark = "" if step.ok else " failed"
         await self.emit(
             "step",

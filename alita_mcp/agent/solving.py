@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from alita_mcp.agent.actions.observations import Observation, as_text
-from alita_mcp.agent.interface import Fact, FileSeen, FinishedRun, Program, Recalled
+from alita_mcp.agent.interface import Fact, FileSeen, FinishedRun, Program
 from alita_mcp.agent.react import Agent, Ended
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Solution, Stopped
@@ -27,17 +27,15 @@ async def solve(run: Run) -> Solution:
     Raises:
         ModelError: no model answered before the first step; the run is noted as stopped all the same.
     """
-    recalled = Recalled()
 
     async def note_end(stopped: Stopped, why: str) -> None:
         with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSING_S):
-            await _end(run, Ended(run.draft, False, (), stopped, why), recalled)
+            await _end(run, Ended(run.draft, False, (), stopped, why))
 
     try:
         await run.emit("started", run.request.task[:300])
         with anyio.move_on_after(run.request.budget.seconds or None) as clock:
-            recalled = await _recall(run)
-            ended = await Agent(run, recalled.text).work()
+            ended = await Agent(run, await _recall(run)).work()
         if clock.cancelled_caught:
             ended = Ended(run.draft, False, (), "seconds", "The budget of seconds is used up.")
     except anyio.get_cancelled_exc_class():
@@ -46,12 +44,13 @@ async def solve(run: Run) -> Solution:
     except Exception as failure:
         await note_end("model", str(failure)[:500])
         raise
-    return await _end(run, ended, recalled, remembers=True)
+    return await _end(run, ended, remembers=True)
 
 
-async def _recall(run: Run) -> Recalled:
+async def _recall(run: Run) -> str:
+    """What the model reads of earlier runs."""
     if run.parts.memory is None or not run.request.memory:
-        return Recalled()
+        return ""
     found = await run.parts.memory.recall(run.request.task, run.parts.abilities.given_files())
     if found.text:
         run.access.has_private_data = True
@@ -62,10 +61,10 @@ async def _recall(run: Run) -> Recalled:
                 Observation(each.name, "", each.value, as_text(each.value), sources, is_data=bool(sources))
             )
         await run.emit("recalled", f"{len(found.ids)} memories", data={"ids": list(found.ids)})
-    return found
+    return found.text
 
 
-async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = False) -> Solution:
+async def _end(run: Run, ended: Ended, *, remembers: bool = False) -> Solution:
     """Reports, stores and remembers the end of a run; returns its solution."""
     usage = run.parts.meter.usage
     solution = Solution(
@@ -86,7 +85,6 @@ async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = 
         usage=usage,
         seconds=round(run.seconds, 3),
         sources=tuple(run.sources.values()),
-        recalled=recalled.ids,
     )
     if ended.stopped:
         await run.emit("stopped", ended.why[:300])

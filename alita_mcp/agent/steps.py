@@ -16,7 +16,7 @@ from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundT
 from alita_mcp.agent.actions.observations import Observation, as_text, excerpt, part_of, resolve_references
 from alita_mcp.agent.interface import Program
 from alita_mcp.agent.run import Run
-from alita_mcp.agent.values import Decision, Step
+from alita_mcp.agent.values import Step
 from alita_mcp.errors import AlitaError, BudgetSpent, InvalidArguments
 from alita_mcp.models.interface import ToolCall
 from alita_mcp.research.texts import urls_in
@@ -88,7 +88,7 @@ class Steps:
             number=number,
             tool=call.name,
             arguments={"unreadable": call.unreadable} if call.unreadable else _cut_arguments(call.arguments),
-            decision=self._decision(call, observation, thought),
+            reason=str(call.arguments.get("reason") or thought or "")[:500],
             ok=ok,
             observation=text,
             reference=observation.reference if observation else "",
@@ -278,18 +278,6 @@ class Steps:
         self._run.access.has_private_data = True
         self._run.access.admit_named(answer)
         return ActionResult(ok=True, value={"question": question, "answer": answer})
-
-    def _decision(self, call: ToolCall, observation: Observation | None, thought: str) -> Decision | None:
-        """How the need was met, and the reason that the model gave; None for looks and talks."""
-        reason = str(call.arguments.get("reason") or thought or "")[:500]
-        if call.name == tools.BUILD:
-            return Decision(way="build", reason=reason)
-        if call.name == tools.RUN_CODE:
-            composes = "alita_tools" in str(call.arguments.get("code"))
-            return Decision(way="compose" if composes else "run_once", reason=reason)
-        if call.name in tools.AGENT_TOOLS or (observation is None and call.name not in self.offered):
-            return None
-        return Decision(way="reuse", reason=reason)
 
 
 def _require_text(said: dict[str, Any], name: str) -> str:

@@ -11,9 +11,6 @@ from alita_mcp.owners import USER
 from alita_mcp.research.values import Source
 from alita_mcp.values import Usage, Value
 
-Way = Literal["reuse", "compose", "run_once", "build"]
-"""How a need is met: by a tool of the library, by several of them in one program, by code that is run once in the
-sandbox and not kept, or by a new tool."""
 Stopped = Literal["", "steps", "tokens", "money", "seconds", "cancelled", "model"]
 """What ended a task before its answer; `model`: no model answered."""
 
@@ -42,17 +39,10 @@ class TaskRequest(Value):
     """Whether the run recalls and remembers."""
 
 
-class Decision(Value):
-    """How one need is met, and why that way."""
-
-    way: Way
-    reason: str
-
-
 class Step(Value):
     """One action and what came of it."""
 
-    model_config = ConfigDict(extra="ignore")  # earlier releases recorded which sub-agent took it
+    model_config = ConfigDict(extra="ignore")  # earlier releases recorded more
 
     number: int
     """From 1."""
@@ -60,7 +50,8 @@ class Step(Value):
     """The agent tool or library tool that was called."""
     arguments: dict[str, Any] = Field(default_factory=dict)
     """As the model sent them, references not resolved, long texts cut."""
-    decision: Decision | None = None
+    reason: str = ""
+    """Why this way and not another, in the model's words."""
     ok: bool = True
     observation: str = ""
     """What the model was shown."""
@@ -85,6 +76,8 @@ class Claim(Value):
 class Solution(Value):
     """The end of a task."""
 
+    model_config = ConfigDict(extra="ignore")  # as Step
+
     run: str
     """Id of the run."""
     task: str
@@ -107,14 +100,8 @@ class Solution(Value):
     usage: Usage = Usage()
     seconds: float = 0.0
     sources: tuple[Source, ...] = ()
-    recalled: tuple[str, ...] = ()
-    """Ids of memories that the run began with."""
     proposal: dict[str, Any] | None = None
     """Arguments of `synthesize_tool` for a tool that would serve tasks like this one."""
-    tools: tuple[dict[str, Any], ...] = ()
-    """Where no model is configured: tools for the connected agent that is to solve the task itself."""
-    prompt: str = ""
-    """Where no model is configured: how the connected agent is to go about it."""
 
 
 EventKind = Literal[

@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from shutil import rmtree
 from typing import Any
+
+import anyio.to_thread
 
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
@@ -32,7 +35,7 @@ from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.research.web_agent import WebAgent, open_web_agent
 from alita_mcp.runs.history.hints import RunHints
-from alita_mcp.runs.history.store import open_run_store
+from alita_mcp.runs.history.store import RunStore
 from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
@@ -233,7 +236,9 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
-        runs = await open_run_store(settings, serves=serves)
+        runs = RunStore()
+        if serves:  # earlier versions may have kept runs there
+            await anyio.to_thread.run_sync(lambda: rmtree(settings.home / "code-runs", ignore_errors=True))
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs())
 

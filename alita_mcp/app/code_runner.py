@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,11 @@ import anyio.to_thread
 
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_advice import add_advice
-from alita_mcp.app.code_comparison import OTHER_WORLD, Comparison, compare_runs
 from alita_mcp.app.code_rights import CHAIN, CodeRights, CodeWaits
 from alita_mcp.errors import InvalidArguments, LibraryError, PackagesRejected, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
-from alita_mcp.library.search.answer import SearchHit
-from alita_mcp.library.search.signature import signature_of
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest, CodeRun, RecordedRun, RunOutcome
@@ -63,7 +60,6 @@ class CodeRunResult(Value):
     run: CodeRun
     session: str = ""
     """The session that it was a step of."""
-    compared: Comparison | None = None
     keep: str = ""
     """How to keep it as a tool, where like code ran several times."""
 
@@ -119,7 +115,6 @@ class CodeRunner:
         self._under_way += 1
         try:
             broker = self._rights.broker_for(request, identity, files)
-            comparison = None
             tools = ToolsInCode(self._library, self._calls, identity, shown)
             async with tools.open_broker(request, broker, on_stage) as outer:
                 find_place = partial(self._find_place, request.packages, on_stage)
@@ -129,17 +124,13 @@ class CodeRunner:
                     place = await find_place()
                     try:
                         run = await run_once(request, *place, outer)
-                        if request.compare:
-                            again = await run_once(request, *place, None, OTHER_WORLD)
-                            comparison = await off_loop(partial(compare_runs, run, again), large=True)
                     except SandboxError:
                         self._forget_environment(place)
                         raise
                 if isinstance(outer, ToolBroker):
                     run = outer.add_calls(run)
                 run = add_advice(run, request)
-            done = await self._record(request, identity, _without_secrets(run, broker), broker)
-            return done.model_copy(update={"compared": comparison})
+            return await self._record(request, identity, _without_secrets(run, broker), broker)
         finally:
             self._under_way -= 1
 
@@ -210,16 +201,6 @@ class ToolsInCode:
     def manifest(self, name: str) -> Manifest:
         """A tool as the client may see it; raises as `Library.entry`."""
         return self._shown(self._library.entry(name).manifest)
-
-    async def search_tools(self, query: str, limit: int) -> Sequence[SearchHit]:
-        """Tools for a need, journalled as a search of the client."""
-        found = await self._library.search(query, limit)
-        self._library.calls.record_search(query, found, self._identity)
-        shown = [(hit, self._shown(hit.entry.manifest)) for hit in found.results]
-        return [
-            hit.model_copy(update={"signature": signature_of(seen), "summary": seen.summary})
-            for hit, seen in shown
-        ]
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> RunResult:
         """One call, journalled as a call of the client; raises as `Calls.run_tool`.

@@ -25,7 +25,6 @@ from cyclopts import (
 
 from alita_mcp import __version__
 from alita_mcp.cli.demo.command import demo
-from alita_mcp.cli.help import HelpFormatter, format_examples, list_examples
 from alita_mcp.cli.library.approve import approve, revoke
 from alita_mcp.cli.library.find import list_tools, log, search, show
 from alita_mcp.cli.library.review import review
@@ -76,7 +75,7 @@ def build_app() -> App:
     """The whole command line; `meta` of the result reads the options that stand before or after a command."""
     settings: dict[str, Any] = {
         "help_format": "plaintext",
-        "help_formatter": HelpFormatter(),
+        "help_formatter": "plain",
         "default_parameter": Parameter(negative=(), show_default=lambda value: value or None),
         "group_parameters": Group("Options", sort_key=90),
         "group_commands": GLOBAL_OPTIONS,
@@ -105,9 +104,12 @@ def build_app() -> App:
 
 
 def add_commands(app: App, commands: dict[str, Command], group: Group) -> None:
-    """Adds commands to an application, each with the examples of its docstring."""
+    """Adds commands to an application, each with the examples of its docstring as the end of its help."""
     for place, (name, command) in enumerate(commands.items()):
-        examples = format_examples(list_examples(command))
+        _, _, lines = inspect.cleandoc(command.__doc__ or "").partition("Examples:\n")
+        examples = "\n".join(
+            ["Examples:", *(f"  {line.strip()}" for line in lines.splitlines() if line.strip())]
+        )
         app.command(command, name, group=group, sort_key=place, help_epilogue=examples)
 
 

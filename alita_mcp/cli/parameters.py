@@ -33,4 +33,4 @@ Count = Annotated[int, Parameter(converter=parse_whole, validator=Number(gte=1, 
 Whole = Annotated[int, Parameter(converter=parse_whole)]
 Amount = Annotated[float, Parameter(validator=Number(gte=0, lt=10**12))]
 Several = Annotated[list[str] | None, Parameter(consume_multiple=(1, None))]
-"""An option that takes one or more words: `--packages numpy pandas`."""
+"""An option that takes one or more words: `--tools calculate csv_query`."""

@@ -7,8 +7,6 @@ from typing import Any
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer, columns
 from alita_mcp.cli.setup.prepare import find_embedded
-from alita_mcp.server.transports.local.servers import describe_server, find_servers
-from alita_mcp.settings import absolute_home
 
 RECENT = 50
 """Of the newest tools, this many are looked through for one that waits for approval; shipped ones do not count."""
@@ -21,7 +19,8 @@ async def status(*, output: Printer) -> None:
         alita
         alita status --json
     """
-    from alita_mcp.settings import read_settings
+    from alita_mcp.server.transports.local.servers import describe_server, find_servers
+    from alita_mcp.settings import absolute_home, read_settings
 
     settings = read_settings()
     value: dict[str, Any] = {"home": str(settings.home), "is_set_up": settings.home.exists()}

@@ -15,9 +15,7 @@ LEFTOVERS = {
     "responses": "answers of models",
     "web_pages": "pages of the web",
     "tasks/*/exchanges": "answers of models",
-    "code-runs/*.sqlite3*": "shapes of programs that ran",
-    "code-runs/hash.key": "shapes of programs that ran",
-    "code-runs/*.made": "programs that became tools",
+    "code-runs": "runs of code",
 }
 """Pattern below the home → what it was. Anything else that alita does not know belongs to somebody else."""
 

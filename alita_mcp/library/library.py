@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
 from alita_mcp.library.versions.store import Store
 from alita_mcp.settings import Settings
-from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
+from alita_mcp.values import AcceptedVersion, Lock, Manifest, StoredVersion
 
 WATCH_EVERY_S = 0.25
 THREADS = 8
@@ -101,8 +101,12 @@ class Library:
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        number = naming.find_version(entry or self.entry(name), version)
-        kept, row = self._loaded.find_unchanged(name, number), self.tools.version_row(name, number)
+        entry = entry or self.entry(name)
+        number = naming.find_version(entry, version)
+        kept = self._loaded.find_unchanged(name, number)
+        if kept is not None and number == entry.manifest.version and entry.state == "enabled":
+            return kept
+        row = self.tools.version_row(name, number)
         if kept is not None and row is not None and row.quarantined is None:
             return kept
         try:
@@ -150,16 +154,18 @@ class Library:
         name: str,
         digest: str | None = None,
         *,
-        part: Grants | None = None,
+        hosts: Sequence[str] = (),
         seen: int | None = None,
         by: By = "person",
         origin: Mapping[str, str] | None = None,
     ) -> CatalogueEntry:
-        """Grants what one version asks for, or a part; raises as `approval_of`, or where it is not as `seen`.
+        """Grants what one version asks for, of its hosts only these if any are named.
+
+        Raises as `approval_of`, or where it is not as `seen`.
 
         The `origin` (`from` terminal, digest, policy or elicitation, at which `client`) is journalled.
         """
-        wanted = await approval_of(self, name, digest, part)
+        wanted = await approval_of(self, name, digest, hosts)
         if wanted is None:
             return self.entry(name)
         entry = await self._alter("approved", name, seen=seen, by=by, **(wanted | dict(origin or {})))

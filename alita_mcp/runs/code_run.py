@@ -31,8 +31,6 @@ class CodeRequest(Value):
     grants: Grants = Grants()
     session: str = ""
     """Name of the session that it is a step of; empty: it runs alone."""
-    compare: bool = False
-    """Whether it runs a second time, to see whether the results agree."""
 
     def check(self) -> None:
         """Refuses what cannot run.
@@ -58,11 +56,6 @@ class CodeRequest(Value):
             raise InvalidArguments(
                 f"Invalid session name {self.session[:80]!r}.",
                 hint="Use up to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit.",
-            )
-        if self.compare and (self.session or not self.grants.is_pure or "alita_tools" in self.code):
-            raise InvalidArguments(
-                "compare runs the code twice: it goes with no session, needs or tools.",
-                hint="Leave out `compare`.",
             )
         if self.session and self.grants.workspace == "write":
             raise InvalidArguments(

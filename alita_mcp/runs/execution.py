@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -35,11 +34,8 @@ async def run_once(
     sandbox: Sandbox,
     environment: Environment | None = None,
     broker: RedactingBroker | None = None,
-    world: Mapping[str, Any] | None = None,
 ) -> CodeRun:
     """Runs a script in a pooled worker for scripts with the same packages and rights; nothing of it stays behind.
-
-    `world` sets the seeds and the clock of its `Job`.
 
     Raises:
         SandboxError: the sandbox failed, or too many calls wait.
@@ -55,7 +51,6 @@ async def run_once(
         environment=environment,
         limits=limits,
         grants=grants,
-        **(world or {}),
     )
     result = await sandbox.run(job, broker)
     return await off_loop(

@@ -1,4 +1,4 @@
-"""Broker of `alita_tools` during one run: describes, finds and calls tools of the library.
+"""Broker of `alita_tools` during one run: describes and calls tools of the library.
 
 Each call of a tool is a task of its own. Its result waits here, in pieces that fit an answer, until the run fetches it.
 """
@@ -16,12 +16,10 @@ from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import Field
 
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.exception_groups import unwrap_groups
-from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.runs.code_run import CodeRun
 from alita_mcp.sandbox.broker.requests import BrokerRequest, CallToolRequest, Name, parse_request
@@ -33,7 +31,6 @@ from alita_mcp.values import Manifest
 MODULE = "alita_tools"
 """Code that never says this name runs without a broker of ours, in the faster worker for that."""
 MAX_CALLS = 100
-MAX_SEARCHES = 20
 MAX_NAMES = 200
 """So many names of tools may be looked up in one run."""
 MAX_AT_ONCE = 8
@@ -64,13 +61,6 @@ class DescribeRequest(BrokerRequest):
     name: Name
 
 
-class SearchRequest(BrokerRequest):
-    """Request for tools that serve a need."""
-
-    query: str = Field(min_length=1, max_length=2_000)
-    limit: int = Field(ge=1, le=20)
-
-
 class LibraryTools(Protocol):
     """The library's tools as one run may use them; an AlitaError's text reaches the author of the code."""
 
@@ -80,10 +70,6 @@ class LibraryTools(Protocol):
         Raises:
             ToolNotFound: there is none of that name.
         """
-        ...
-
-    async def search_tools(self, query: str, limit: int) -> Sequence[SearchHit]:
-        """Tools for a need, best first, as the client may see them."""
         ...
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> RunResult:
@@ -114,7 +100,6 @@ class ToolBroker(RedactingBroker):
         self._news = anyio.Event()
         self._own: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "tools.describe": self._describe,
-            "tools.search": self._search,
             "tools.start": self._start,
             "tools.wait": self._wait,
         }
@@ -150,19 +135,13 @@ class ToolBroker(RedactingBroker):
         try:
             manifest = self._tools.manifest(name)
         except ToolNotFound as missing:
-            raise LookupError(f'{missing} {MODULE}.search("what it should do") finds tools.') from missing
+            raise LookupError(f"{missing} search_capabilities finds tools.") from missing
         required = set(manifest.input_schema.get("required", ()))
         return {
             "stub": signature_of(manifest),
             "summary": manifest.summary,
             "parameters": [[each, each in required] for each in manifest.input_schema.get("properties", {})],
         }
-
-    async def _search(self, words: dict[str, Any]) -> list[dict[str, Any]]:
-        request = parse_request(SearchRequest, MODULE, words)
-        self._count("searches", MAX_SEARCHES, "searches")
-        found = await self._tools.search_tools(request.query, request.limit)
-        return [hit.model_dump(include={"name", "signature", "summary", "score"}) for hit in found]
 
     async def _start(self, words: dict[str, Any]) -> int | None:
         """The number of a call that has begun; None while too many are under way."""

@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from alita_mcp.errors import SandboxError, SandboxRefused, SandboxUnavailable
+from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.interface import EgressRefused, Job, Probe, ProbeReport, RunResult, Sandbox
 from alita_mcp.settings import child_environment
 from alita_mcp.values import Limits
 
 PATIENCE_SECONDS = 120.0
 """How long one call may take in all, its sandbox's start included, before the back end counts as hanging."""
-_LACKING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
 _USUAL = frozenset({"PATH", "LANG", "HOME", "TMPDIR", "LC_ALL", "LC_CTYPE", "TZ", "PWD", "SHLVL", "_"})
 _SHORT = 8
 """Values of variables shorter than this may be equal by chance."""
@@ -42,8 +41,6 @@ class Trial(NamedTuple):
     limits: Limits = Limits(wall_seconds=60)
     times: int = 1
     """How often the program is called in a row; its claims must hold each time."""
-    essential: bool = True
-    """Whether a back end that refuses it is of no use at all."""
     is_probe: bool = False
     """Whether a back end is used only where this trial succeeded on this machine."""
 
@@ -112,27 +109,22 @@ async def _judge(trial: Trial, sandbox: Sandbox, canary: dict[str, Any], *, is_f
         SandboxUnavailable: the back end does not work, in the first trial of all.
     """
     broken: dict[str, str] = {}
-    refused: dict[str, str] = {}
     try:
         for _ in range(trial.times):
             broker = _RecordingBroker()
             job = Job(code=trial.code, function="f", arguments=canary, limits=trial.limits)
             with anyio.fail_after(PATIENCE_SECONDS):
                 result = await sandbox.run(job, broker)
-            # A program that found no such module or function is not one that was let through.
-            lacks = result.status in {"error", "load_failed"} and result.error_type in _LACKING
             for claim in [claim for claim, holds in trial.claims.items() if not holds(result)]:
                 value = result.value
                 if isinstance(value, dict):  # of several findings those that are none say nothing
                     value = {name: found for name, found in value.items() if found}
                 error = f"{result.error_type}: " if result.error_type else ""
                 words = f"{error}{result.message}" or repr(value)
-                (refused if lacks else broken).setdefault(claim, f"{result.status}: {words}")
+                broken.setdefault(claim, f"{result.status}: {words}")
             if broker.requests:
                 words = f"without a grant {broker.requests[0]} was asked for"
                 broken = dict.fromkeys(trial.claims, words)
-    except SandboxRefused as refusal:
-        refused = dict.fromkeys(trial.claims, str(refusal))
     except TimeoutError:
         broken = dict.fromkeys(trial.claims, f"no end within {PATIENCE_SECONDS:g} s")
     except Exception as problem:
@@ -140,15 +132,10 @@ async def _judge(trial: Trial, sandbox: Sandbox, canary: dict[str, Any], *, is_f
             raise
         words = str(problem) if isinstance(problem, SandboxError) else f"it raised {problem!r}"
         broken = dict.fromkeys(trial.claims, words)
-    if trial.essential:
-        broken |= {claim: f"no sandbox can do without it: {why}" for claim, why in refused.items()}
     return [
-        Probe(
-            name=claim, passed=claim not in broken, refused=claim in refused and claim not in broken,
-            detail=" ".join((broken.get(claim) or refused.get(claim, "")).split())[:300],
-        )
+        Probe(name=claim, passed=claim not in broken, detail=" ".join(broken.get(claim, "").split())[:300])
         for claim in trial.claims
-    ]  # fmt: skip
+    ]
 
 
 _ATTEMPTS = """
@@ -203,7 +190,7 @@ def f(**_canary):
                 time.sleep(20)
                 os._exit(0)
             children.append(child)
-    except OSError:
+    except (OSError, AttributeError):  # no more of them, or none at all
         pass
     for child in children:
         os.kill(child, signal.SIGKILL)
@@ -280,7 +267,7 @@ TRIALS: tuple[Trial, ...] = (
     Trial(_FORKS, {
         "allows no more than so many processes": lambda result: result.ok and 0 <= result.value <= 24,
     },
-          Limits(wall_seconds=60, processes=24), essential=False, is_probe=True),
+          Limits(wall_seconds=60, processes=24), is_probe=True),
     Trial(_FLOOD, {"ends a flood of output": _ends("output_flood", str(16 * 4096))},
           Limits(wall_seconds=60, output_bytes=4096)),
     Trial(_LEAVES, {

@@ -140,8 +140,6 @@ class Probe(Value):
     name: str
     """`starts`, or a claim such as `reads no file of the host`."""
     passed: bool
-    refused: bool = False
-    """Passed, since the back end does not offer what the claim is about: nothing can be too weak about it."""
     detail: str = ""
 
 

@@ -139,7 +139,8 @@ def build_server(
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     tasks.install(server)
     sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
-    server.middleware += [shared.middleware, shared.timeouts.middleware, sealing]
+    # The SDK's own one, which traces every message, goes: nothing here exports traces.
+    server.middleware[:] = [shared.middleware, shared.timeouts.middleware, sealing]
     return server
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -20,9 +19,9 @@ from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printab
 from alita_mcp.server.results.delivery import limit_result, with_signature
 from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.results.ranges import json_document
-from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.results.visibility import name_nearest
 from alita_mcp.server.sources import ToolCall
+from alita_mcp.server.tools.library_tools import LibraryTools
 from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.server.sources import ToolSource
     from alita_mcp.server.tasks import Tasks
-    from alita_mcp.values import Manifest
 
 MAX_ARGUMENT_BYTES = 1_000_000
 MAX_NAME = 200
@@ -88,7 +86,7 @@ class Dispatcher:
             if source is None or tool is None:
                 raise self._unknown_tool(params.name, app, client)  # noqa: TRY301 - becomes a result below
             call = ToolCall(
-                name=tool.name, arguments=await _fit_arguments(tool, params.arguments or {}, app, maker), ctx=ctx,
+                name=tool.name, arguments=await _fit_arguments(source, tool, params.arguments or {}), ctx=ctx,
                 client=client, identity=identity_of(ctx), maker=maker, params=params, app=app,
                 tasks=self._tasks, announcer=self._announcer, on_stage=_progress_reporter(ctx),
             )  # fmt: skip
@@ -138,10 +136,8 @@ def _progress_reporter(ctx: Context) -> ReportStage:
     return report
 
 
-async def _fit_arguments(
-    tool: types.Tool, arguments: dict[str, Any], app: App, reader: Maker
-) -> dict[str, Any]:
-    """The arguments of a call as they were meant.
+async def _fit_arguments(source: ToolSource, tool: types.Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as they were meant; those of a published tool as they came, for a version checks its own.
 
     Raises:
         InvalidArguments: they are not JSON, too many, or do not fit the schema; the hint says how the tool is called.
@@ -149,6 +145,8 @@ async def _fit_arguments(
 
     def fit() -> dict[str, Any]:
         _refuse_unfit_for_json(arguments)
+        if isinstance(source, LibraryTools):
+            return arguments
         sent = arguments
         if tool.name == "synthesize_tool" and isinstance(run := sent.get("from_run"), str) and "[" not in run:
             sent = {**sent, "from_run": [run]}
@@ -160,12 +158,7 @@ async def _fit_arguments(
     try:
         return await off_loop(fit, large=is_large(arguments))
     except InvalidArguments as wrong:
-        if wrong.hint != SEE_SCHEMA:
-            raise
-        called: Manifest | types.Tool = tool
-        with suppress(AlitaError):  # one of the server's own has no manifest
-            called = visible_manifest(app, app.library.entry(tool.name).manifest, reader)
-        raise with_signature(wrong, called) from None
+        raise with_signature(wrong, tool) if wrong.hint == SEE_SCHEMA else wrong from None
 
 
 def _refuse_unfit_for_json(arguments: dict[str, Any]) -> None:

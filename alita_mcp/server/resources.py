@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 MAX_URI = 300
-LISTED_TOOLS = 10
-"""So many tools have a resource in the list; all others are in the catalogue."""
 _LEGACY_NOT_FOUND = -32002
 
 TEMPLATES = (
@@ -85,7 +83,7 @@ _WORD = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class Resources:
-    """The resources of the library and an owner's runs, few enough for one page; runs are not listed."""
+    """The resources of the library and an owner's runs."""
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
@@ -93,24 +91,11 @@ class Resources:
     async def list_resources(
         self, _ctx: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """The catalogue, and the code of the tools made or used last."""
-        await self._shared.wait_until_settled()
+        """The catalogue, which names all else."""
         catalogue = types.Resource(
             uri=CATALOGUE_URI, name="tools", title="Catalogue", description="Every tool of the library.", mime_type=JSON
         )  # fmt: skip
-        app = self._shared.current
-        if app is None:
-            return types.ListResourcesResult(resources=[catalogue])
-        sources = [
-            types.Resource(
-                uri=f"alita://tools/{entry.name}/v{entry.manifest.version}/source",
-                name=f"{entry.name}_source",
-                title=f"Code of {entry.name}",
-                mime_type="text/x-python",
-            )
-            for entry in app.library.tools.recent(LISTED_TOOLS, reviewed_only=app.settings.review == "list")
-        ]
-        return types.ListResourcesResult(resources=[catalogue, *sources])
+        return types.ListResourcesResult(resources=[catalogue])
 
     async def list_templates(
         self, _ctx: Context, _params: types.PaginatedRequestParams | None

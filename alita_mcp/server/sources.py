@@ -42,8 +42,9 @@ class ToolSource(Protocol):
     """Source of tools.
 
     Implementers: `list_tools` and `find_tool` read memory only and never raise. `call_tool` gets arguments that fit the
-    input schema; what it raises becomes an error result (an `AlitaError` with its words, anything else without)
-    or, for `MCPError`, a protocol error. A structured result is checked against the output schema afterwards.
+    input schema, but those of a published tool as they came; what it raises becomes an error result (an `AlitaError`
+    with its words, anything else without) or, for `MCPError`, a protocol error. A structured result is checked against
+    the output schema afterwards.
     """
 
     def list_tools(self, reader: Maker) -> Sequence[types.Tool]:

@@ -82,7 +82,7 @@ async def test_what_is_recalled_is_data_that_calls_can_name() -> None:
         ask=yes,
     )  # fmt: skip
     solution = await made.solve()
-    assert (solution.solved, solution.recalled) == (True, ("p1", "f1"))
+    assert solution.solved
     assert made.model.asked[0][1].content.count("</memory>") == 1
     assert [request.code for name, request in made.abilities.asked if name == "build"] == ["a + 4"]
     assert "recalled" in made.runs.kinds
@@ -114,5 +114,5 @@ async def test_a_run_without_memory_neither_recalls_nor_remembers() -> None:
     memory = MemoryOfATest(Recalled(ids=("x",)))
     made = world([finish("x", solved=False)], memory=memory)
     made.run.request = made.run.request.model_copy(update={"memory": False})
-    solution = await made.solve()
-    assert (solution.recalled, memory.finished, memory.asked) == ((), [], [])
+    await made.solve()
+    assert (memory.finished, memory.asked) == ([], [])

@@ -25,9 +25,7 @@ async def test_a_tool_is_found_called_and_its_result_is_the_answer() -> None:
     solution = await made.solve()
     assert (solution.answer, solution.solved, solution.stopped) == ("42", True, "")
     assert solution.tools_used == ("double",)
-    assert [(step.tool, step.decision.way if step.decision else None) for step in solution.steps] == [
-        ("search_capabilities", None), ("double", "reuse"),
-    ]  # fmt: skip
+    assert [step.tool for step in solution.steps] == ["search_capabilities", "double"]
     assert [claim.reference for claim in solution.claims] == ["o2"]
     assert made.runs.kinds[0] == "started"
     assert made.runs.kinds[-1] == "finished"
@@ -233,15 +231,23 @@ async def test_an_answer_beside_other_calls_waits_for_what_they_give() -> None:
     assert solution.answer == "2"
 
 
-async def test_steps_are_a_budget_and_the_best_answer_so_far_is_told() -> None:
+async def test_steps_are_a_budget_and_after_the_last_one_the_model_may_answer() -> None:
     def script(messages: Sequence[Message]) -> Completion:
-        if "budget of steps is used up" in messages[-1].content:
+        if "(0 steps)" in messages[-1].content:
             return finish("10")
         return call("double", number=sum(message.role == "assistant" for message in messages))
 
     made = world(script, DOUBLE, steps=6)
     solution = await made.solve()
-    assert (solution.stopped, solution.answer, len(solution.steps)) == ("steps", "10", 6)
+    assert (solution.solved, solution.answer, len(solution.steps)) == (True, "10", 6)
+    assert [tool.name for tool in made.model.options[-1]["tools"]] == ["finish"]
+
+    made = world(lambda messages: call("double", number=len(messages)), DOUBLE, steps=6)
+    solution = await made.solve()
+    assert (solution.stopped, len(solution.steps), len(made.model.options)) == ("steps", 6, 7)
+
+    made = world(script, DOUBLE, steps=6)
+    await made.solve()
     assert "Little of the budget is left" in made.shown()
 
 
@@ -310,9 +316,7 @@ async def test_a_tool_is_built_and_called() -> None:
     )
     solution = await made.solve()
     assert (solution.tools_made, solution.tools_used) == (("add_up",), ("add_up",))
-    decision = solution.steps[0].decision
-    assert decision is not None
-    assert (decision.way, decision.reason) == ("build", "it will be needed again")
+    assert solution.steps[0].reason == "it will be needed again"
 
 
 async def test_a_person_is_asked_and_the_answer_counts() -> None:

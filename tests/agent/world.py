@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool, FoundTools
-from alita_mcp.agent.interface import AskPerson, FinishedRun, Memory, Recalled, ToolProposal
+from alita_mcp.agent.interface import AskPerson, FinishedRun, Recalled, ToolProposal
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import RunSummary, Solution, TaskBudget, TaskEvent, TaskRequest
@@ -131,7 +131,7 @@ class PlainAbilities:
 
 
 class RunsInMemory:
-    """Fills `TaskRuns`."""
+    """Stands for the store of runs."""
 
     def __init__(self) -> None:
         self.told: list[TaskEvent] = []
@@ -153,7 +153,7 @@ class RunsInMemory:
 
 
 class MemoryOfATest:
-    """Fills `Memory` with what a test puts in; remembers what it was given."""
+    """A memory with what a test puts in; remembers what it was given."""
 
     def __init__(self, recalled: Recalled | None = None) -> None:
         self.recalled = recalled or Recalled()
@@ -193,7 +193,7 @@ def world(
     *,
     task: str = "What is it?",
     ask: AskPerson | None = None,
-    memory: Memory | None = None,
+    memory: Any = None,
     searches: bool = False,
     plans: int = 0,
     request: TaskRequest | None = None,

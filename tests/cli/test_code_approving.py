@@ -40,7 +40,7 @@ def test_code_is_approved_by_its_digest_and_taken_back(alita: Alita, home: Path)
 
 def test_a_part_of_what_code_asks_for_is_not_granted(alita: Alita, home: Path) -> None:
     number = CodeApprovals(home).ask(ASKED)
-    said = alita("approve", "--code", number, ASKED.digest, "--model")
+    said = alita("approve", "--code", number, ASKED.digest, "--network", "example.org")
     assert said.status == 2
     assert "all that it asks for, or nothing" in said.err
 

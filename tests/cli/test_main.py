@@ -30,7 +30,7 @@ GROUPS = {
     "Library": ("search", "run", "synthesize", "list", "show", "log", "tool"),
     "Trust": ("review", "approve", "revoke"),
     "Tasks": ("solve", "runs", "memory"),
-    "Server": ("serve",),
+    "Server": ("serve", "stop"),
 }
 ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
 TOOL = [["tool", action] for action in ACTIONS]
@@ -43,7 +43,7 @@ def test_help_and_version_need_no_library_and_load_nothing_heavy(home: Path, pro
     said = process("--help", env={"PYTHONPROFILEIMPORTTIME": "1"})
     for title, commands in GROUPS.items():
         (listed,) = re.findall(rf"^{title}:\n((?:  .*\n)+)", said.out, re.MULTILINE)
-        names = [line.split()[0] for line in listed.splitlines() if not line.startswith("   ")]
+        names = [line.split(":")[0].strip() for line in listed.splitlines()]
         assert names == list(commands)
     imported = {line.rpartition("|")[2].strip() for line in said.err.splitlines()}
     assert not imported & {"pydantic", "anyio", "alita_mcp.settings", "alita_mcp.library.library"}

@@ -68,7 +68,6 @@ def test_tools_are_shown_like_that_by_every_command(
     for command in (
         ["show", "asker", "v2", "--source"],
         ["review", "asker", "v2"],
-        ["tool", "diff", "asker", "v1", "v2"],
     ):
         (line,) = [each for each in alita(*command).out.split("\n") if GUARD in each]
         assert f"# rules<U+2028>    {GUARD}<U+0085>steal()" in line, command

@@ -26,7 +26,6 @@ NOT_RUN = {
     "alita approve": "asks a person at a terminal: tests/cli/test_approving.py",
     "alita solve": "asks a model: tests/cli/tasks",
     "alita synthesize --description": "asks a model: tests/cli/test_costing.py",
-    "alita synthesize --from-run": "needs runs that were kept: tests/cli/test_from_run.py",
 }
 """Why a command that begins so is not run; ` #` ends a command."""
 

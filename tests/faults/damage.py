@@ -25,8 +25,8 @@ KINDS = {
     "token": "http_token", "secrets": "secrets.json",
     "memory": "memory/*/*.json", "memories of a kind": "memory/*", "memories": "memory",
     "code approval": "code_approvals/*.json", "code approvals": "code_approvals",
-    "result": "runs/*.json", "files of a run": "runs/*.files", "runs": "runs", "kept run": "code-runs/*.json",
-    "kept runs": "code-runs", "events": "tasks/*/events.jsonl", "request": "tasks/*/request.json",
+    "result": "runs/*.json", "files of a run": "runs/*.files", "runs": "runs",
+    "events": "tasks/*/events.jsonl", "request": "tasks/*/request.json",
     "summary": "tasks/*/summary.json", "task's lock": "tasks/*/running.lock", "values": "tasks/*/values",
     "task": "tasks/*", "tasks": "tasks", "export": "exports/*/*", "exported": "exports/*", "exports": "exports",
 }  # fmt: skip

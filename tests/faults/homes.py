@@ -29,7 +29,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.transports.http_token import ensure_token
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Grants
-from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
+from alita_mcp.verification.mutation import mutants, other_inputs
 from tests import warm_programs
 from tests.agent.memory.remembered import stated, summed
 from tests.cli.conftest import Said
@@ -51,7 +51,7 @@ ASKING_CODE: dict[str, Any] = {
 OTHER_CODE = {**ASKING_CODE, "code": "1"}
 READING = (
     "status", "list", "review", "search vowel share", "log", "log --gaps", "runs", f"runs {RUN}",
-    "memory", "tool diff vowel_share v1 v2", "tool export vowel_share",
+    "memory", "tool export vowel_share",
     "show vowel_share v2 --source", *(f"show {name}" for name in CALLS),
 )  # fmt: skip
 """Commands that read, each with --json."""
@@ -82,7 +82,7 @@ def warm_up(workers_door: str, modules: Sequence[str]) -> None:
         warm_programs.__file__,
         workers_door,
     ]
-    mutants.MAX_MUTANTS = idle_parts.MAX_PARTS = other_inputs.MUTATED = other_inputs.DRAWN = 8
+    mutants.MAX_MUTANTS = other_inputs.MUTATED = other_inputs.DRAWN = 8
     command_line.build_app = cache(command_line.build_app)
     command_line.build_app()
     for name in modules:
@@ -92,8 +92,7 @@ def warm_up(workers_door: str, modules: Sequence[str]) -> None:
 def enter(home: Path) -> None:
     """Sets what a process needs to work on a home."""
     settings = {
-        "home": home, "sandbox": IN_PROCESS, "embedder": "none", "keep_values": "true",
-        "secrets_file": home / "secrets.json",
+        "home": home, "sandbox": IN_PROCESS, "embedder": "none", "secrets_file": home / "secrets.json",
     }  # fmt: skip
     os.environ.update({f"ALITA_{name.upper()}": str(value) for name, value in settings.items()})
 

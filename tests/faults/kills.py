@@ -45,7 +45,7 @@ TOOLS = [*CALLS]
 RIGHT = {
     "vowel_share": ("0.29", "0.286"), "repeat_rows": ('["ab", "ab"]',), "reviewed": ("8",),
 }  # fmt: skip
-BOUNDED = ("runs", "code-runs", "tasks", "code_approvals", "memory")
+BOUNDED = ("runs", "tasks", "code_approvals", "memory")
 """Folders whose unfinished files go later: when there are too many or, of code that asks, after a minute."""
 REFUSALS = ("was deleted", "is disabled", "nobody approved")
 Model = dict[str, Any]
@@ -200,8 +200,6 @@ async def run_code(diary: Diary, draw: random.Random) -> None:
                 client, "run_code", code=f"open('f', 'w').write('1')\n'{number:09}' * 50_000"
             )
             run = text_of(result).partition('"run": "')[2][:32]
-            diary.write("begin", {f"kept {run}": True})
-            diary.write("failed" if result.is_error else "done")
             if result.is_error:
                 diary.write("problem", text_of(result))
             if number % 16:
@@ -333,12 +331,10 @@ def read_model(home: Path) -> tuple[Model, list[str]]:
     for run in anyio.run(StoredRuns(home / RUNS).list, 200):
         if run.status == "finished":  # others were stopped or killed under way
             model[f"run {run.run}"] = run.status
-    for place in (home / "code-runs").glob("*.json"):
-        json.loads(place.read_bytes())
-        model[f"kept {place.stem.partition('-')[2]}"] = True
     for place in (home / "code_approvals").glob("*.json"):
         if CodeApprovals(home).find(place.stem).approved_at:
             model[f"approved code {place.stem}"] = True
-    for memory in anyio.run(StoredMemory(home).list, "program"):
-        model[f"remembered {memory.value['runs'][-1]['run']}"] = True
+    for memory in anyio.run(StoredMemory(home).list):
+        if memory.kind == "program":
+            model[f"remembered {memory.value['runs'][-1]['run']}"] = True
     return model, problems

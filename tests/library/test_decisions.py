@@ -107,17 +107,17 @@ async def test_an_approval_is_for_the_digest_that_was_seen_and_for_the_version_t
         assert library.effective_grants.of(waiting) is None
 
 
-async def test_a_person_approves_a_part_and_no_more_is_in_force(home: Path) -> None:
+async def test_a_person_approves_some_of_the_hosts_and_no_others_are_in_force(home: Path) -> None:
     wide = Grants(network=("api.example.org", "www.example.com"), model=True, secrets=("token",))
-    part = Grants(network=("api.example.org",), secrets=("token",))
+    part = wide.model_copy(update={"network": ("api.example.org",)})
     async with opened(home) as library:
         await publish(library, "one", 0, grants=wide)
-        entry = await library.approve("fetch_rates", part=part)
+        entry = await library.approve("fetch_rates", hosts=part.network)
         assert entry.callable_now
         assert library.effective_grants.of(entry.manifest) == part
         await library.approve("fetch_rates")
         assert library.effective_grants.of(entry.manifest) == wide
-        await library.approve("fetch_rates", part=part)
+        await library.approve("fetch_rates", hosts=part.network)
         await library.revoke("fetch_rates")
         assert library.effective_grants.of(entry.manifest) is None
 
@@ -127,7 +127,7 @@ async def test_hosts_that_a_tool_leaves_open_are_those_that_an_approval_names(ho
     async with opened(home) as library:
         await publish(library, "one", 0, grants=Grants(network=("*",)))
         assert not (await library.approve("fetch_rates")).callable_now
-        entry = await library.approve("fetch_rates", part=part)
+        entry = await library.approve("fetch_rates", hosts=part.network)
         assert library.effective_grants.of(entry.manifest) == part
         assert [each.name for each in library.promotable(20)] == ["fetch_rates"]
 

@@ -25,7 +25,7 @@ def shouted(number: int, **facts: Any) -> RecordedRun:
 
 @pytest.fixture
 def hints() -> RunHints:
-    return RunHints(RunStore(None))
+    return RunHints(RunStore())
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_each_client_is_told_of_its_own_runs_alone(hints: RunHints) -> None:
 def test_the_newest_runs_are_named_and_memory_of_hints_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints_module, "MAX_EXAMPLES", 2)
     monkeypatch.setattr(hints_module, "MAX_HINTED", 1)
-    hints = RunHints(RunStore(None))
+    hints = RunHints(RunStore())
     runs = [shouted(number) for number in (1, 2, 3)]
     *_, line = [hints.add_run(run, "one") for run in runs]
     assert re.findall("[0-9a-f]{32}", line) == [run.id for run in runs[1:]]

@@ -149,13 +149,3 @@ async def test_characters_that_a_font_lacks_give_one_line_of_advice(client: Clie
     assert told["stderr"] == "mine\n"
     (note,) = told["notes"]
     assert note.startswith("Figures show 销 as boxes: their font lacks 1 character. For Chinese, ")
-
-
-async def test_a_second_run_is_compared_however_long_its_output_is(client: Client) -> None:
-    told = await succeeded(client, "run_code", code="print('b' * 12_000)", compare=True)
-    assert told["compared"] == {"agree": True}
-    done = await called(client, "run_code", code="import time\ntime.time()", compare=True)
-    assert done.structured_content["compared"]["difference"].startswith("result: ")
-    assert "A second run with another clock and other seeds differs: result: " in text_of(done)
-    refused = await called(client, "run_code", code="1", session="s", compare=True)
-    assert "compare runs the code twice" in text_of(refused)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -11,7 +10,6 @@ import pytest
 
 from alita_mcp.app import open_app
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
-from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.owners import UNIDENTIFIED
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
 from alita_mcp.runs.tool_broker import RedactingBroker, open_tool_broker
@@ -36,9 +34,6 @@ class OneTool:
         if name == "gone_by":
             raise ToolUnavailable("gone_by was deleted.", hint="`alita enable gone_by`")
         return manifest(name=name)
-
-    async def search_tools(self, _query: str, _limit: int) -> Sequence[SearchHit]:
-        return ()
 
     async def call_tool(self, _name: str, _arguments: dict[str, Any]) -> RunResult:
         if isinstance(self._result, Exception):

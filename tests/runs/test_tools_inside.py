@@ -109,17 +109,10 @@ async def test_a_wrong_call_shows_how_the_tool_is_called(client: Client, call: s
 async def test_an_unknown_tool_is_an_import_error_with_the_nearest_names(client: Client) -> None:
     said = await refused(client, "run_code", code="from alita_tools import add_number")
     assert "ImportError: There is no tool 'add_number'. Did you mean add_numbers?" in said
-    assert 'alita_tools.search("' in said
+    assert "search_capabilities finds tools" in said
     said = await refused(client, "run_code", code="import alita_tools.aio as tools\ntools.zzz")
     assert "ImportError: There is no tool 'zzz'. A search finds tools by what they do." in said
     assert await result(client, "import alita_tools\nhasattr(alita_tools, '_x')") is False
-
-
-async def test_a_search_finds_tools_by_their_purpose(client: Client) -> None:
-    found = await result(client, "import alita_tools\nalita_tools.search('convert miles to km', limit=2)")
-    assert found[0]["name"] == "convert_units"
-    assert found[0]["signature"].startswith("convert_units(value: float")
-    assert set(found[0]) == {"name", "signature", "summary", "score"}
 
 
 @each_case(
@@ -185,8 +178,7 @@ async def test_forged_questions_get_words_and_harm_nobody(client: Client) -> Non
     garbage = """
 asked = [
     ('describe', {}), ('describe', {'name': 5}), ('describe', {'name': 'x' * 1000}), ('describe', {'name': ''}),
-    ('search', {'query': 'x', 'limit': -1}), ('search', {'query': 'x', 'limit': 10**9}), ('search', {'query': ''}),
-    ('search', {'query': ['x'], 'limit': True}), ('start', {'name': 'add_numbers', 'arguments': []}),
+    ('start', {'name': 'add_numbers', 'arguments': []}),
     ('start', {'name': '../etc', 'arguments': {}}), ('start', {'ticket': 1}), ('wait', {'ticket': -1}),
     ('wait', {'tickets': [1, 2]}),
 ]
@@ -219,23 +211,14 @@ async def test_starts_without_a_wait_are_eight_calls_and_end_at_the_limit(
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
 
 
-async def test_searches_and_names_are_counted_too(client: Client) -> None:
-    code = (
-        ASK
-        + TRY
-        + "[[attempt('tools.search', {'query': 'x', 'limit': 1}) for _ in range(21)][-1],"
-        + " [attempt('tools.describe', {'name': 'add_numbers'}) for _ in range(201)][-1]]"
-    )
-    assert await result(client, code) == [
-        "RuntimeError: more than 20 searches in one run",
-        "RuntimeError: more than 200 names of tools looked up in one run",
-    ]
+async def test_names_are_counted_too(client: Client) -> None:
+    code = ASK + TRY + "[attempt('tools.describe', {'name': 'add_numbers'}) for _ in range(201)][-1]"
+    assert await result(client, code) == "RuntimeError: more than 200 names of tools looked up in one run"
 
 
 @pytest.mark.parametrize("review", ["describe"])
 async def test_of_a_tool_that_nobody_reviewed_code_reads_no_order(client: Client) -> None:
-    code = "import alita_tools\n[alita_tools.order_inside.__doc__, alita_tools.search('order inside')]"
-    told = str(await result(client, code))
+    told = await result(client, "import alita_tools\nalita_tools.order_inside.__doc__")
     assert "order_inside(mode?" in told
     assert "zebra" not in told
     for call, words in (

@@ -50,7 +50,6 @@ async def test_a_client_that_does_not_read_holds_up_nobody() -> None:
             tasks.cancel_scope.cancel()
 
     assert reading.outbound.methods.count("notifications/tools/list_changed") == 3
-    assert reading.outbound.methods.count("notifications/resources/list_changed") == 3
 
 
 async def test_a_burst_of_changes_is_one_hint() -> None:

@@ -116,7 +116,7 @@ async def test_strangers_on_one_home_reach_nothing_of_each_other(
     home: Path, asked: tuple[str, list[dict[str, Any]]]
 ) -> None:
     url, requests = asked
-    settings = {"model": MODEL, "model_base_url": url, "keep_values": "true"}
+    settings = {"model": MODEL, "model_base_url": url}
     async with doors(home, **settings) as opened:
         left = {}
         for name, door in opened.items():

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from alita_mcp.app import open_app
 from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.settings import Settings
 from tests.library.factory import found
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, called, connected, succeeded
@@ -42,17 +42,25 @@ async def test_the_third_like_run_says_how_to_keep_it_and_the_fourth_does_not(bu
         assert "as a tool `(value_1: int, word_values: list[str]) -> list[str]`" in told[2]["keep"]
 
 
-@pytest.mark.parametrize("keeps", [False, True])
-async def test_no_byte_of_what_code_was_given_or_gave_lies_in_the_home_unless_allowed(
-    build: Build, home: Path, keeps: bool
-) -> None:
+async def test_no_byte_of_what_code_was_given_or_gave_lies_in_the_home(build: Build, home: Path) -> None:
     said = "the colour of the vault door"
-    built = build(sandbox=ScriptedSandbox(scripted), settings={"keep_values": keeps})
+    built = build(sandbox=ScriptedSandbox(scripted))
     async with connected(built, "modern") as client:
         for number in (1, 2, 3):
             code = f"limit = {number}\nresult = [text, {said!r}][:limit]"
             await called(client, "run_code", code=code, arguments={"text": said})
         await called(client, "run_code", code=f"raise ValueError({said!r})", arguments={"text": said})
         await called(client, "run_code", code=f"result = ({said!r}")
-    kept = [place for place in found(home, "**/*") if place.is_file() and said.encode() in place.read_bytes()]
-    assert {place.parent.name for place in kept} == ({"code-runs"} if keeps else set())
+    files = [place for place in found(home, "**/*") if place.is_file()]
+    assert [place for place in files if said.encode() in place.read_bytes()] == []
+
+
+async def test_a_server_removes_the_runs_that_an_earlier_version_kept(settings: Settings) -> None:
+    kept = settings.home / "code-runs"
+    kept.mkdir(parents=True)
+    (kept / "one.json").write_text("{}")
+    sandbox = ScriptedSandbox(scripted)
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox):
+        assert kept.exists()
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox, serves=True):
+        assert not kept.exists()

@@ -36,7 +36,7 @@ class KeptRuns:
     """Runs in the memory of a store."""
 
     def __init__(self) -> None:
-        self.store = RunStore(None)
+        self.store = RunStore()
 
     def add(self, code: str, arguments: dict[str, Any] | None = None, **seen: Any) -> str:
         """Keeps a run that ended well, unless told otherwise; its id."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from alita_mcp.agent.actions.abilities import ActionResult
-from alita_mcp.agent.interface import Program, TaskRuns
+from alita_mcp.agent.interface import Program
+from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.research.values import Source
@@ -48,7 +49,7 @@ class Observation:
 class Observations:
     """All observed values of one run; `o0` is the task itself."""
 
-    def __init__(self, run: str, task: str, runs: TaskRuns) -> None:
+    def __init__(self, run: str, task: str, runs: StoredRuns) -> None:
         self._run = run
         self._runs = runs
         self._kept: dict[str, Observation] = {"o0": Observation("o0", "", task, task)}

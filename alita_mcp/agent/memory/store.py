@@ -1,7 +1,7 @@
-"""Persistent memory of tasks, which implements `agent.interface.Memory`: programs, facts and profiles of files.
+"""Persistent memory of tasks: programs, facts and profiles of files.
 
-Each memory is a file of its owner's. Neither `recall` nor `remember` raises, and a recall does not wait long: it is a
-help, not a truth.
+Each memory is a file of its owner's. Nothing secret is stored; what is stored is bounded, dated and de-duplicated.
+Neither `recall` nor `remember` raises, and a recall does not wait long: it is a help, not a truth.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class StoredMemory:
         try:
             with anyio.move_on_after(RECALL_WITHIN_S):
                 return await anyio.to_thread.run_sync(self._recall, task, files or {}, abandon_on_cancel=True)
-        except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
+        except Exception as failure:  # noqa: BLE001 - a memory that fails stops no run
             _log.warning("Cannot recall earlier tasks: %s", failure)
         return Recalled()
 
@@ -110,24 +110,18 @@ class StoredMemory:
         """Stores what a run found out; proposes a tool where its program has now answered a second task."""
         try:
             return await anyio.to_thread.run_sync(self._remember, finished)
-        except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
+        except Exception as failure:  # noqa: BLE001 - a memory that fails stops no run
             _log.warning("Cannot remember the task: %s", failure)
         return None
 
-    async def list(self, kind: MemoryKind | None = None, query: str = "") -> Sequence[MemoryEntry]:
-        """All memories of all owners, or those of one kind, or those with all words of a query; newest first.
+    async def list(self) -> Sequence[MemoryEntry]:
+        """All memories of all owners, newest first.
 
         Raises:
             LibraryError: they cannot be read.
         """
-        words = stems(query)
         found = await anyio.to_thread.run_sync(lambda: [entry for _, entry in self._entries()])
-        return [
-            entry
-            for entry in sorted(found, key=lambda each: (each.at, each.id), reverse=True)
-            if kind in (None, entry.kind)
-            and all(word in f"{entry.text} {entry.value}".lower() for word in words)
-        ]
+        return sorted(found, key=lambda each: (each.at, each.id), reverse=True)
 
     async def show(self, memory_id: str) -> MemoryEntry:
         """One memory by its id.

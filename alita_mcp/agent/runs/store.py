@@ -69,12 +69,12 @@ class RunReader:
             pass
         raise ToolNotFound(f"The run {run!r} has no value {reference[:40]!r}.")
 
-    async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
-        """Stored events with numbers above `after`; raises ToolNotFound for a run that is not known."""
+    async def events(self, run: str) -> Sequence[TaskEvent]:
+        """Stored events; raises ToolNotFound for a run that is not known."""
         found, _ = await _in_thread((await self._find(run)).read_events)
-        return sorted((event for event in found if event.number > after), key=lambda event: event.number)
+        return sorted(found, key=lambda event: event.number)
 
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
+    async def follow(self, run: str) -> AsyncIterator[TaskEvent]:
         """Stored events, then those to come, until `finished` or until the run's process is found dead.
 
         Raises:
@@ -86,8 +86,7 @@ class RunReader:
             goes_on = run in self._under_way or await _in_thread(place.is_under_way)
             found, offset = await _in_thread(partial(place.read_events, offset))
             for event in found:
-                if event.number > after:
-                    yield event
+                yield event
                 if event.kind == "finished":
                     return
             if not goes_on:
@@ -143,7 +142,7 @@ class RunReader:
 
 
 class StoredRuns(RunReader):
-    """Store of all runs on the disk; implements `TaskRuns`."""
+    """Store of all runs on the disk."""
 
     def __init__(self, folder: Path, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
         """The folder is made when the first run begins."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Group, Parameter
+from typing import TYPE_CHECKING
 
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Output, Printer, list_code, require_terminal
@@ -15,9 +13,7 @@ from alita_mcp.unseen import spell_hidden
 if TYPE_CHECKING:
     from alita_mcp.library.library import Library
     from alita_mcp.library.rows import CatalogueEntry
-    from alita_mcp.values import Grants, StoredVersion
-
-PART = Parameter(group=Group("Grant only a part", sort_key=50))
+    from alita_mcp.values import StoredVersion
 
 
 async def approve(
@@ -26,11 +22,7 @@ async def approve(
     /,
     *,
     code: bool = False,
-    network: Annotated[Several, PART] = None,
-    workspace: Annotated[Literal["read", "write"] | None, PART] = None,
-    model: Annotated[bool, PART] = False,
-    tools: Annotated[Several, PART] = None,
-    secrets: Annotated[Several, PART] = None,
+    network: Several = None,
     output: Printer,
 ) -> None:
     """Grant one version of a tool what it asks for.
@@ -39,26 +31,19 @@ async def approve(
         name: The tool; with --code the number of code that asked in run_code.
         digest: Digest of the version, as `alita show` prints it; without it you are shown the version and asked.
         code: Approve code of run_code instead of a tool.
-        network: Hosts it may reach.
-        workspace: What it may do with the files of ALITA_WORKSPACE.
-        model: It may ask the model of ALITA_MODEL.
-        tools: Tools it may call.
-        secrets: Secrets it may read.
+        network: Of the hosts that it asks for, those it may reach; needed where it leaves them open.
 
     Examples:
         alita approve fetch_rates
         alita approve fetch_rates --network api.example.org
         alita approve --code 3
     """
-    from alita_mcp.library.grants.approving import read_grants, version_to_approve
+    from alita_mcp.library.grants.approving import version_to_approve
 
-    asked = read_grants({
-        "network": network or (), "workspace": workspace or "none", "model": model,
-        "tools": tools or (), "secrets": secrets or (),
-    })  # fmt: skip
-    part = None if asked.is_pure else asked
     if code:
-        await approve_code(name, digest, part, output)
+        if network:
+            raise UsageError("Code is granted all that it asks for, or nothing.", hint="Leave --network out.")
+        await approve_code(name, digest, output)
         return
     async with open_library() as library:
         stored = await version_to_approve(library, name, digest)
@@ -67,12 +52,18 @@ async def approve(
         # Only what was looked at is granted: the version of this digest, or the one that was shown and agreed to.
         if digest is None and not manifest.grants.is_pure:
             lines = await show_for_approval(library, stored, output)
-            what = "this part of it" if part is not None else "all that it asks for"
+            what = (
+                f"what it asks for, with the hosts {', '.join(network)},"
+                if network
+                else "all that it asks for"
+            )
             await require_consent(
                 f"Approve {what} for v{manifest.version}, the {lines:,} lines above?", output
             )
         seen, source = (current, "terminal") if digest is None else (None, "digest")
-        entry = await library.approve(name, manifest.digest, part=part, seen=seen, origin={"from": source})
+        entry = await library.approve(
+            name, manifest.digest, hosts=network or (), seen=seen, origin={"from": source}
+        )
         print_entry(entry, output)
 
 
@@ -103,17 +94,15 @@ async def show_for_approval(library: Library, stored: StoredVersion, output: Out
     return len(rows)
 
 
-async def approve_code(number: str, digest: str | None, part: Grants | None, output: Output) -> None:
+async def approve_code(number: str, digest: str | None, output: Output) -> None:
     """Grants code of `run_code` all that it asks for.
 
     Raises:
-        UsageError: a part is asked for, or there is no terminal to ask on.
+        UsageError: there is no terminal to ask on.
     """
     from alita_mcp.library.grants.code_approvals import CodeApprovals
     from alita_mcp.library.grants.effective_grants import in_words
 
-    if part is not None:
-        raise UsageError("Code is granted all that it asks for, or nothing.", hint="Leave the part out.")
     async with open_library() as library:
         approvals = CodeApprovals(library.home)
         asked = approvals.find(number)

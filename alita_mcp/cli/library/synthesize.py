@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from alita_mcp.cli.application import open_app
 from alita_mcp.cli.output import Output, Printer, compact_json
-from alita_mcp.cli.parameters import STDIN, Several
+from alita_mcp.cli.parameters import STDIN
 from alita_mcp.errors import AlitaError, ExtraMissing, ToolUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -43,13 +43,7 @@ async def synthesize(
     code: Path | None = None,
     tests: Path | None = None,
     description: str | None = None,
-    from_run: list[str] | None = None,
-    use_when: list[str] | None = None,
-    packages: Several = None,
-    network: Several = None,
-    varies: Annotated[list[Literal["clock", "random"]] | None, Parameter(consume_multiple=(1, None))] = None,
     update: bool = False,
-    breaks: Path | None = None,
     mode: Literal["quick", "standard", "thorough"] | None = None,
     output: Printer,
 ) -> int:
@@ -61,13 +55,7 @@ async def synthesize(
         code: The Python file.
         tests: Examples, as JSON or JSON Lines.
         description: What the tool does, in a sentence; with --update, what is wrong with it.
-        from_run: A kept run of run_code to make the tool of; may be given several times.
-        use_when: A request that the tool serves; may be given several times.
-        packages: Packages it needs, such as 'numpy>=2'.
-        network: Hosts it asks to reach.
-        varies: What its results may differ by from call to call.
         update: Make a new version of a tool that exists.
-        breaks: Arguments of examples that the new version may break, as JSON.
         mode: How much a model may spend on a description.
 
     Examples:
@@ -76,11 +64,9 @@ async def synthesize(
         alita synthesize --description "Count vowels" --mode quick
     """
     fields = {
-        "name": name, "description": description, "from_run": from_run, "use_when": use_when,
-        "packages": packages, "network": network, "varies": varies, "mode": mode, "update": update or None,
+        "name": name, "description": description, "mode": mode, "update": update or None,
         "code": read_text(code) if code else None,
         "tests": read_objects(tests) if tests else None,
-        "breaks": read_objects(breaks) if breaks else None,
     }  # fmt: skip
     given = {field: value for field, value in fields.items() if value is not None}
     if requests is None:

@@ -50,27 +50,6 @@ async def rollback(name: str, version: Version | None = None, /, *, output: Prin
         print_entry(await library.rollback(name, version), output)
 
 
-async def diff(name: str, old: Version, new: Version, /, *, output: Printer) -> None:
-    """Show what changed between two versions of a tool.
-
-    Args:
-        name: The tool.
-        old: One version.
-        new: The other version.
-
-    Examples:
-        alita tool diff calculate v1 v2
-    """
-    from alita_mcp.cli.library.card import difference_rows
-
-    async with open_library() as library:
-        before, after = [await library.read(name, each) for each in (old, new)]
-    lines = difference_rows(before, after, f"{name} v{old}", f"{name} v{new}")
-    output.print_result({"old": old, "new": new, "diff": lines}, "\n".join(lines))
-    if not lines:
-        output.note("No difference.")
-
-
 async def export(name: str, /, *, version: Version | None = None, output: Printer) -> None:
     """Write a tool to a folder that runs without alita.
 
@@ -102,7 +81,7 @@ async def reindex(*, output: Printer) -> None:
 
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{action: change_command(action) for action in CHANGES},
-    "rollback": rollback, "diff": diff,
+    "rollback": rollback,
     "export": export, "import": import_tool, "reindex": reindex,
 }  # fmt: skip
 """The actions in the order of `alita tool --help`."""

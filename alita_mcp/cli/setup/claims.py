@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
@@ -10,13 +9,12 @@ from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.choose import BACK_ENDS, Preparable, load_sandbox, open_sandbox
 from alita_mcp.sandbox.conformance import TRIALS, try_claims
-from alita_mcp.sandbox.interface import Probe, ProbeReport
+from alita_mcp.sandbox.interface import ProbeReport
 
 if TYPE_CHECKING:
     from alita_mcp.settings import Settings
 
 ALL = "all"
-_SIGNS = {"passed": "✓", "refused": "-", "failed": "✗"}
 
 
 async def try_all_claims(kind: str, settings: Settings, output: Output) -> int:
@@ -40,7 +38,7 @@ async def try_all_claims(kind: str, settings: Settings, output: Output) -> int:
             {
                 "kind": report.kind, "conforms": report.isolates,
                 "claims": [
-                    {"claim": each.name, "outcome": describe_outcome(each), "detail": each.detail}
+                    {"claim": each.name, "outcome": "passed" if each.passed else "failed", "detail": each.detail}
                     for each in report.probes
                 ],
             }
@@ -70,20 +68,16 @@ async def try_back_end(name: str, settings: Settings, output: Output) -> ProbeRe
         await sandbox.aclose()
 
 
-def describe_outcome(probe: Probe) -> str:
-    """What came of a claim: `passed`, `refused` or `failed`."""
-    return "refused" if probe.refused else "passed" if probe.passed else "failed"
-
-
 def describe_report(report: ProbeReport) -> list[str]:
     """The claims with what came of each, and the sum."""
-    outcomes = {probe.name: describe_outcome(probe) for probe in report.probes}
     lines = []
     for probe in report.probes:
-        outcome = outcomes[probe.name]
-        detail = f" ({outcome}: {probe.detail})" if probe.detail else ""
-        lines.append(f"  {_SIGNS[outcome]} {probe.name}{detail}")
-    found = Counter(outcomes.values())
-    counts = ", ".join(f"{found[outcome]} {outcome}" for outcome in _SIGNS)
+        detail = f" ({probe.detail})" if probe.detail else ""
+        lines.append(f"  {'✓' if probe.passed else '✗'} {probe.name}{detail}")
+    passed = sum(probe.passed for probe in report.probes)
     conforms = "conforms" if report.isolates else "does not conform"
-    return [f"{report.kind}:", *lines, f"{report.kind} {conforms}: {counts}"]
+    return [
+        f"{report.kind}:",
+        *lines,
+        f"{report.kind} {conforms}: {passed} of {len(report.probes)} claims hold",
+    ]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from alita_mcp.cli.output import Output, Printer, columns, compact_json, require_terminal
-from alita_mcp.cli.parameters import Count
 from alita_mcp.errors import Cancelled, UsageError
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ async def memory(
     names: Annotated[list[str] | None, Parameter(name="ID")] = None,
     /,
     *,
-    kind: Literal["program", "fact", "file"] | None = None,
-    limit: Count = 50,
-    query: str = "",
     everything: Annotated[bool, Parameter(name="--all")] = False,
     yes: bool = False,
     output: Printer,
@@ -33,27 +29,24 @@ async def memory(
     """List, show or forget what earlier tasks left for later ones.
 
     Args:
-        action: show prints one memory, forget drops those named, found or all.
+        action: show prints one memory, forget drops those named, or all.
         names: Ids of memories.
-        kind: Only programs, facts or profiles of files.
-        limit: List at most this many.
-        query: List or forget what holds all these words.
-        everything: Forget everything, or all of a kind.
+        everything: Forget everything.
         yes: Forget without being asked.
 
     Examples:
         alita memory
-        alita memory list --kind fact --query population
+        alita memory show program-0123456789ab
         alita memory forget --all
     """
     from alita_mcp.agent.memory.store import StoredMemory
     from alita_mcp.settings import read_settings
 
-    names, query = names or [], query.strip()
+    names = names or []
     if action == "show" and len(names) != 1:
         raise UsageError("`alita memory show` needs one id.")
-    if action == "forget" and bool(names) + bool(query) + everything != 1:
-        raise UsageError("`alita memory forget` needs one of: ids, --query WORDS, --all.")
+    if action == "forget" and bool(names) == everything:
+        raise UsageError("`alita memory forget` needs ids, or --all.")
     if action == "list" and names:
         raise UsageError(
             "`alita memory list` takes no ids.", hint=f"`alita memory show {names[0]}` shows one."
@@ -63,21 +56,16 @@ async def memory(
         entry = await stored.show(names[0])
         output.print_result(entry, f"{format_entries([entry])}\n{compact_json(entry.value)}")
     elif action == "forget":
-        if names:
-            found = [await stored.show(name) for name in dict.fromkeys(names)]
-        else:
-            found = list(await stored.list(kind, query))
+        found = [await stored.show(name) for name in dict.fromkeys(names)] or await stored.list()
         if found and not yes:
             await confirm_forgetting(found, output)
-        wipes = everything and kind is None  # what cannot be read goes too
-        count = await stored.forget([entry.id for entry in found], everything=wipes)
+        # With --all, what cannot be read goes too.
+        count = await stored.forget([entry.id for entry in found], everything=everything)
         output.print_result({"forgotten": count}, f"{count} forgotten.")
     else:
-        found = list(await stored.list(kind, query))
-        output.print_result(found[:limit], format_entries(found[:limit]))
-        if len(found) > limit:
-            output.hint(f"{len(found) - limit} more; raise --limit to see them.")
-        elif not found:
+        found = await stored.list()
+        output.print_result(found, format_entries(found))
+        if not found:
             output.note("Nothing is remembered.")
 
 

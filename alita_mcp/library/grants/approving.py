@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from difflib import unified_diff
 from typing import Any, Protocol
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue.reader import CatalogueReader
-from alita_mcp.library.grants.effective_grants import WORKSPACES, in_words, too_thin
+from alita_mcp.library.grants.effective_grants import in_words, too_thin
 from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, canonical_host, covers, host_problem
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.trust.trust import may_hold_grants, what_would_raise
-from alita_mcp.values import SECRET_NAME, TOOL_NAME, Grants, Manifest, StoredVersion
+from alita_mcp.values import Grants, Manifest, StoredVersion
 
 SHOWN_DIGITS = 12
 """Of a digest, where it is shown to be compared only: `alita approve` takes nothing but a whole one."""
@@ -73,66 +72,41 @@ async def version_to_approve(library: Versions, name: str, digest: str | None = 
 
 
 async def approval_of(
-    library: Versions, name: str, digest: str | None, part: Grants | None
+    library: Versions, name: str, digest: str | None, hosts: Sequence[str]
 ) -> dict[str, Any] | None:
     """Approval as the catalogue stores it; None for a version that asks for nothing.
 
     Raises:
         ToolNotFound: there is no such tool or digest.
         ToolUnavailable: it is not `verified`.
-        UsageError: the part is not one.
+        UsageError: one of the hosts cannot be granted, or is not asked for.
     """
     manifest = (await version_to_approve(library, name, digest)).manifest
     if manifest.grants.is_pure:
         return None
-    granted = part_of(manifest.grants, part)
-    granted_part = granted.model_dump_json() if granted else ""
-    return {"version": manifest.version, "digest": manifest.digest, "part": granted_part}
+    granted = with_hosts(manifest.grants, hosts) if hosts else manifest.grants
+    part = granted.model_dump_json() if granted != manifest.grants else ""
+    return {"version": manifest.version, "digest": manifest.digest, "part": part}
 
 
-def part_of(asked: Grants, part: Grants | None) -> Grants | None:
-    """Approved part of what is asked for: `part`, where that is less than all; else None.
+def with_hosts(asked: Grants, hosts: Sequence[str]) -> Grants:
+    """What is asked for, with these of its hosts alone; any host where it leaves them open (`*`).
 
     Raises:
-        UsageError: the part holds what is not asked for.
+        UsageError: one cannot be granted, or is not asked for.
     """
-    if part is None:
-        return None
+    for host in hosts:
+        if problem := host_problem(host):
+            raise UsageError(f"The host {host[:100]!r} cannot be granted: {problem}.")
+    if len(hosts) > MAX_HOSTS:
+        raise UsageError(f"{len(hosts)} hosts cannot be granted: at most {MAX_HOSTS} can.")
     every = ANY in asked.network
-    beyond = [
-        host for host in part.network if not every and not any(covers(each, host) for each in asked.network)
-    ]
-    beyond += [name for name in part.tools if name not in asked.tools]
-    beyond += [name for name in part.secrets if name not in asked.secrets]
-    if WORKSPACES.index(part.workspace) > WORKSPACES.index(asked.workspace):
-        beyond.append(f"workspace {part.workspace}")
-    if part.model and not asked.model:
-        beyond.append("model")
+    beyond = [host for host in hosts if not every and not any(covers(each, host) for each in asked.network)]
     if beyond:
         raise UsageError(
-            f"It does not ask for {', '.join(beyond)}.", hint="Approve what it asks for, or less."
+            f"It does not ask for {', '.join(beyond)}.", hint="Approve hosts that it asks for, or all of it."
         )
-    return None if part == asked else part
-
-
-def read_grants(fields: Mapping[str, Any]) -> Grants:
-    """Grants as a person wrote them, hosts in the form in which they are kept.
-
-    Raises:
-        UsageError: one of them cannot be granted; the message names it.
-    """
-    asked = Grants.model_validate(fields)
-    wrong = [("network", host, problem) for host in asked.network if (problem := host_problem(host))]
-    if len(asked.network) > MAX_HOSTS:
-        wrong.append(("network", str(len(asked.network)), f"at most {MAX_HOSTS} hosts can be granted"))
-    wrong += [
-        ("tools", name, "not a tool's name") for name in asked.tools if not re.fullmatch(TOOL_NAME, name)
-    ]
-    secrets = (name for name in asked.secrets if not re.fullmatch(SECRET_NAME, name))
-    wrong += [("secrets", name, "not a secret's name") for name in secrets]
-    for field, value, problem in wrong:
-        raise UsageError(f"{field} {value[:100]!r} cannot be granted: {problem}.")
-    return asked.model_copy(update={"network": tuple(map(canonical_host, asked.network))})
+    return asked.model_copy(update={"network": tuple(dict.fromkeys(map(canonical_host, hosts)))})
 
 
 def difference(now: Manifest, before: Manifest | None) -> list[str]:

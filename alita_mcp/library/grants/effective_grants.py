@@ -14,8 +14,6 @@ from alita_mcp.library.rows import Approval, CatalogueEntry
 from alita_mcp.library.trust.trust import MORE_TESTS, may_hold_grants
 from alita_mcp.values import Grants, Manifest
 
-WORKSPACES = ("none", "read", "write")
-"""Each holds the ones before it."""
 OPEN_HOSTS = "network (hosts that you name)"
 """How `*` reads to people."""
 

@@ -33,11 +33,6 @@ class Library:
         self._done: dict[int, dict[str, Any]] = {}
         self._described: dict[str, dict[str, Any]] = {}
 
-    def search(self, query: str, limit: int = 5) -> list[dict[str, Any]]:
-        """Tools for a need in plain words, best first: name, signature, summary and score (0 to 1) of each."""
-        found: list[dict[str, Any]] = self._ask("search", {"query": query, "limit": limit})
-        return found
-
     def function(self, name: str) -> Callable[..., Any]:
         """A tool as a function."""
         steps = self._steps_of(name)
@@ -137,7 +132,7 @@ def install_modules() -> None:
     library = Library(sys.modules["alita_tool"]._ask)  # noqa: SLF001
     plain = types.ModuleType("alita_tools", "The library's tools as functions; `aio` has the same to await.")
     to_await = types.ModuleType("alita_tools.aio", "The library's tools as functions to await.")
-    vars(plain).update(__getattr__=library.function, search=library.search, aio=to_await)
+    vars(plain).update(__getattr__=library.function, aio=to_await)
     vars(to_await).update(__getattr__=library.coroutine_function)
     sys.modules.update({"alita_tools": plain, "alita_tools.aio": to_await})
 

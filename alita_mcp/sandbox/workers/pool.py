@@ -366,7 +366,7 @@ class Pool(Generic[K, W]):
         self._leave_queue(waiter)
         if waiter.key in self._queues:  # its turn comes again after all others
             self._queues[waiter.key] = self._queues.pop(waiter.key)
-        waiter.place = place
+        waiter.place, place.key = place, waiter.key  # equal; of the same values the next caller's key will be
         waiter.woken.set()
         return True
 

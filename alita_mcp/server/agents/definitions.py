@@ -19,8 +19,7 @@ MAX_URL = 2_000
 AGENT_DEFINITIONS: tuple[types.Tool, ...] = (
     own_tool(
         "solve_task",
-        "Hand over a whole task: the server's agent plans it, finds, makes and runs tools, checks and answers. "
-        "Without a model of its own it gives you the plan and the tools.",
+        "Hand over a whole task: the server's agent plans it, finds, makes and runs tools, checks and answers.",
         {
             "task": {
                 "type": "string",
@@ -55,16 +54,13 @@ AGENT_TOOLS = tuple(tool.name for tool in AGENT_DEFINITIONS)
 
 
 def agent_tools_to_list(settings: Settings) -> tuple[str, ...]:
-    """Which of the two tools clients see: with a model or a search back end set up, those whose extra is installed.
+    """Which of the two tools clients see: those for which a model or a search back end is set up, with their extra.
 
-    Calls of the others work too, and say what is missing.
+    Calls of the others say what is missing.
     """
     has_model = model_problem(settings) is None
     # A search back end is set up where a setting names one, or holds the key or address of one.
     keys = (key_from(SEARCH_KEYS[name]) for name in ("tavily", "brave"))
     has_search = any((settings.search.strip(" ,"), settings.searxng_url, *keys))
-    if not has_model and not has_search:
-        return ()
-    if find_extra_problem("web") is None:
-        return AGENT_TOOLS
-    return ("solve_task",) if has_model else ()
+    researches = (has_model or has_search) and find_extra_problem("web") is None
+    return (("solve_task",) if has_model else ()) + (("research_web",) if researches else ())

@@ -12,7 +12,7 @@ import mcp_types as types
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
 from alita_mcp.server.agents.requests import task_budget, uri_of
-from alita_mcp.server.agents.texts import guidance_text, solution_fields, solution_text
+from alita_mcp.server.agents.texts import solution_fields, solution_text
 from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
@@ -37,11 +37,14 @@ _FIELD = FormField("answer", "Answer", "Leave it empty if you cannot say; the wo
 
 
 async def handle_solve_task(call: ToolCall) -> ToolResult:
-    """Works on the task of one call, or says how one that took longer ended."""
+    """Works on the task of one call, or says how one that took longer ended.
+
+    Raises:
+        UsageError: no model is configured, too many tasks are under way, or there is no such job.
+    """
     # 1. A call for a task under way, by its job_id or with answers to its questions.
     # 2. A job_id whose job is gone, for example with an earlier process: the stored run says how it ended.
-    # 3. A new task where no model is configured: the connected agent gets the plan.
-    # 4. A new task, or the same one that this client asked for before and missed.
+    # 3. A new task, or the same one that this client asked for before and missed.
     try:
         job = resume_job(call, "solve_task")
     except UsageError:
@@ -51,13 +54,7 @@ async def handle_solve_task(call: ToolCall) -> ToolResult:
                 return _task_result(solution)
         raise
     if job is None:
-        request = read_task(call.arguments, call.app.settings)
-        if not call.app.tasks.has_model:
-            shown = partial(visible_manifest, call.app, reader=call.maker)
-            plan = await call.app.tasks.guidance(request, shown, call.identity)
-            fields = {"status": "no_model", "prompt": plan.prompt, "tools": list(plan.tools)}
-            return tool_result(fields, guidance_text(fields))
-        job = _find_or_begin(call, request)
+        job = _find_or_begin(call, read_task(call.arguments, call.app.settings))
     return await job_result(call, job, _task_result)
 
 

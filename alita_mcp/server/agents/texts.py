@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.server.agents.requests import uri_of
-from alita_mcp.server.results.building import as_json, printable
+from alita_mcp.server.results.building import printable
 from alita_mcp.texts import clip
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ def solution_fields(solution: Solution) -> dict[str, Any]:
     fields["steps"] = []
     for step in solution.steps:
         row: dict[str, Any] = {"number": step.number, "tool": step.tool, "ok": step.ok}
-        if step.decision is not None:
-            row["decision"] = {"way": step.decision.way, "reason": clip(step.decision.reason, MAX_LINE)}
-        fields["steps"].append(row)
+        fields["steps"].append(row | ({"reason": clip(step.reason, MAX_LINE)} if step.reason else {}))
     fields |= solution.model_dump(
         mode="json", include={"tools_made", "tools_used", "calls", "tokens", "cost", "seconds", "sources"}
     )
@@ -79,13 +77,6 @@ def solution_text(fields: Fields) -> str:
         lines.append(f"Sources: {' '.join(urls[:MAX_SOURCES])}{more}")
     notes = clip("\n".join(lines), MAX_NOTES)
     return f"{answer}\n{notes}\nAll steps: {fields['events']}"
-
-
-def guidance_text(fields: Fields) -> str:
-    """The plan's prompt for the connected agent, and a line for each tool that may serve."""
-    tools = "".join(f"\n- {printable(as_json(tool), MAX_LINE)}" for tool in fields["tools"])
-    serving = f"\nTools that may help:{tools}" if tools else ""
-    return f"No model is configured here, so this task is yours.\n{fields['prompt']}{serving}"
 
 
 def research_fields(found: Researched, limit: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Notifications to every connected client, of both protocol eras, that the lists of tools and resources changed."""
+"""Notifications to every connected client, of both protocol eras, that the list of tools and the catalogue changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from mcp.server.connection import Connection
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
-    ResourcesListChanged,
     ResourceUpdated,
     ToolsListChanged,
 )
@@ -89,7 +88,7 @@ class Announcer(ListenHandler):
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
-            for event in (ToolsListChanged(), ResourcesListChanged(), ResourceUpdated(uri=CATALOGUE_URI)):
+            for event in (ToolsListChanged(), ResourceUpdated(uri=CATALOGUE_URI)):
                 await self.bus.publish(event)
 
     def follow_connection(self, connection: Connection, tasks: TaskGroup) -> None:
@@ -108,7 +107,6 @@ class Announcer(ListenHandler):
                     await self._pending[connection].wait()
                     self._pending[connection] = anyio.Event()
                     await connection.send_tool_list_changed()
-                    await connection.send_resource_list_changed()
                     if connection.state.get(_HEARS_OF_CATALOGUE):
                         await connection.send_resource_updated(CATALOGUE_URI)
         finally:

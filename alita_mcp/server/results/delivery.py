@@ -144,10 +144,13 @@ def _measure(
     structured = result.structured_content
     if is_deeper_than(structured, MAX_DEPTH):
         raise ValueError("The result is nested too deeply.")
-    dumped = [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content]
+    texts = [block for block in result.content if isinstance(block, types.TextContent)]
+    whole: Any = structured
+    if structured is None:
+        whole = [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content]
     try:
-        content = json_document(dumped)
-        document = content if structured is None else json_document(structured)
+        "".join(block.text for block in texts).encode()
+        document = json_document(whole)
     except UnicodeEncodeError:
         raise ValueError(
             "The result contains half of a surrogate pair, which JSON text cannot carry."
@@ -159,7 +162,6 @@ def _measure(
     # 1. The model reads structured content, or both: the text gives way.
     # 2. The model reads the text: the structured content gives way, unless clients demand it.
     # 3. Nobody knows, or it is short: both.
-    texts = [block for block in result.content if isinstance(block, types.TextContent)]
     are_both, name = not result.is_error and structured is not None, client.lower()
     length, text_length = len(document.decode()), sum(len(block.text) for block in texts)
     if are_both and name.startswith(READ_STRUCTURED) and text_length > MAX_IN_BOTH:

@@ -119,7 +119,6 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "packages": _STRINGS,
             "needs": {"type": "object", "description": "As in synthesize_tool"},
             "session": _explain(_STRING, "A name, to keep variables for 10 minutes"),
-            "compare": _explain(_BOOLEAN, "Run it again with another clock and other seeds"),
             "job_id": _STRING,
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),

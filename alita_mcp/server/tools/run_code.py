@@ -52,7 +52,6 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
             packages=rights.packages,
             grants=grants_of(rights),
             session=fields.get("session", ""),
-            compare=fields.get("compare", False),
         )
         request.check()
         person = None if request.grants.is_pure else questions_to_person(call)
@@ -111,7 +110,6 @@ def run_fields(done: CodeRunResult) -> dict[str, Any]:
     ]
     optional: dict[str, Any] = {
         "trace": "" if run.ok else run.trace,
-        "compared": done.compared and done.compared.model_dump(exclude_defaults=True),
         "notes": list(run.notes),
         "figures": len(run.figures),
         "files": files,
@@ -146,10 +144,6 @@ def run_text(fields: dict[str, Any]) -> str:
         for file in fields.get("files", ())
     ]
     lines += fields.get("notes", ())
-    if "compared" in fields:
-        found = fields["compared"]
-        differs = "agrees" if found["agree"] else f"differs: {found['difference']}, then {found['other']}"
-        lines.append(f"A second run with another clock and other seeds {differs}.")
     if "keep" in fields:
         lines.append(f"keep: {fields['keep']}")
     step = f", step {fields['step']} of session {fields['session']}" if "step" in fields else ""

@@ -222,7 +222,7 @@ async def test_memories_are_shown_and_what_is_forgotten_is_gone_from_the_disk(ho
     assert [await memory.show(each.id) for each in entries] == entries
     with pytest.raises(ToolNotFound, match="no memory 'program-x'"):
         await memory.show("program-x")
-    (fact,) = await memory.list(query="the WOMBATS of lyon")
+    (fact,) = [each for each in entries if "wombats" in each.text]
     assert await memory.forget([fact.id, "no-such-id"]) == 1
     assert b"wombats" not in everything_in(home)
     assert await counts(memory) == {"program": 1}
@@ -238,7 +238,7 @@ async def test_each_kind_is_bounded_and_what_is_used_stays(home: Path) -> None:
         if at == 9:  # the next one is one too many
             assert (await memory.recall("aaaa")).text
     assert await counts(memory) == {"program": 10, "fact": 10}
-    subjects = {each.value["subject"] for each in await memory.list("fact")}
+    subjects = {each.value["subject"] for each in await memory.list() if each.kind == "fact"}
     assert {"aaaa", "nnnn"} <= subjects
     assert "bbbb" not in subjects
 

@@ -16,6 +16,7 @@ from alita_mcp.agent.interface import AskPerson
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import ToolNotFound, UsageError
+from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.values import (
@@ -166,6 +167,8 @@ class ScriptedTasks:
         ask: AskPerson | None = None,
         shown: Any = None,
     ) -> Job[Solution]:
+        if not self.has_model:
+            raise no_model_for_tasks(self.app.settings)
         if "refuse me" in request.task:
             raise UsageError("A file does not fit.", hint="Send another.")
         run = secrets.token_hex(16)
@@ -200,10 +203,6 @@ class ScriptedTasks:
         with anyio.CancelScope(shield=True):
             await tell("finished", "finished", solution.model_dump(mode="json"))
         return solution
-
-    async def guidance(self, request: TaskRequest, shown: Any = None, identity: Any = None) -> Solution:
-        tools = ({"name": "calculate", "for": "computing"},)
-        return Solution(run="", task=request.task, answer="", solved=False, prompt="Plan first.", tools=tools)
 
     async def stop(self, run: str) -> bool:
         if run not in self.scopes:

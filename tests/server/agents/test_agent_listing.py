@@ -15,17 +15,19 @@ from tests.server.in_memory import connected, names_of, succeeded
 from tests.server.test_definitions import wire, word_pieces
 from tests.tables import each_case
 
-CONFIGURED: list[dict[str, Any]] = [
-    {"model": "openai/x"},
-    {"model_planner": ModelChoice(name="openai/x")},
-    {"search": "github"},
-    {"searxng_url": "http://127.0.0.1:9"},
+CONFIGURED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({"model": "openai/x"}, AGENT_TOOLS),
+    ({"model_planner": ModelChoice(name="openai/x")}, AGENT_TOOLS),
+    ({"search": "github"}, ("research_web",)),
+    ({"searxng_url": "http://127.0.0.1:9"}, ("research_web",)),
 ]
 
 
-@each_case("said", CONFIGURED)
-def test_a_model_or_a_search_back_end_lists_both(settings: Settings, said: dict[str, Any]) -> None:
-    assert agent_tools_to_list(settings.model_copy(update=said)) == AGENT_TOOLS
+@each_case("said, listed", CONFIGURED)
+def test_a_model_lists_both_and_a_search_back_end_the_second(
+    settings: Settings, said: dict[str, Any], listed: tuple[str, ...]
+) -> None:
+    assert agent_tools_to_list(settings.model_copy(update=said)) == listed
 
 
 def test_nothing_configured_lists_none(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +38,7 @@ def test_nothing_configured_lists_none(settings: Settings, monkeypatch: pytest.M
 
 async def test_they_stand_after_the_fixed_tools_for_every_client(settings: Settings, era: str) -> None:
     async with connected(serving(settings, settings_search="github").server(), era) as client:
-        assert (await names_of(client))[:7] == [*META_TOOLS, *AGENT_TOOLS]
+        assert (await names_of(client))[:6] == [*META_TOOLS, "research_web"]
 
 
 async def test_unlisted_they_answer_all_the_same(settings: Settings, era: str) -> None:

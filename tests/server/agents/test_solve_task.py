@@ -149,20 +149,6 @@ async def test_where_nobody_may_be_asked_the_task_goes_on_without(
         assert (await succeeded(client, "solve_task", task="t"))["answer"] == "said nobody is there"
 
 
-# --- without a model
-
-
-async def test_without_a_model_the_plan_and_the_tools_come_back(settings: Settings, era: str) -> None:
-    async with connected(serving(settings, has_model=False).server(), era) as client:
-        answer = await called(client, "solve_task", task="t")
-    told = answer.structured_content
-    assert isinstance(told, dict)
-    assert (told["status"], told["prompt"]) == ("no_model", "Plan first.")
-    assert "this task is yours" in text_of(answer)
-    assert "calculate" in text_of(answer)
-    assert not answer.is_error
-
-
 # --- texts
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from alita_mcp.sandbox.runner.supervisor.facts import oom_kills
-from alita_mcp.sandbox.runner.supervisor.loop import READABLE, WRITABLE, Loop
+from alita_mcp.sandbox.runner.supervisor.loop import PIECE, READABLE, WRITABLE, Loop
 from alita_mcp.sandbox.runner.supervisor.processes import Ends, Reaper, kill
 
 HEADER = struct.Struct(">cI")
@@ -152,7 +152,7 @@ class ChildProcess:
     def _read_pipe(self, stream: int) -> bool:
         """Reads once; False when nothing is there, or at the end of the pipe, which is closed then."""
         try:
-            data = os.read(self._pipes[stream], 1 << 16)
+            data = os.read(self._pipes[stream], PIECE)
         except BlockingIOError:
             return False
         if data:
@@ -184,7 +184,7 @@ class ChildProcess:
         if channel is None:
             return False
         try:
-            data, ancillary = channel.recvmsg(1 << 18, 0 if self.pid else socket.CMSG_SPACE(12))[:2]
+            data, ancillary = channel.recvmsg(PIECE, 0 if self.pid else socket.CMSG_SPACE(12))[:2]
         except BlockingIOError:
             return False
         except OSError:

@@ -12,6 +12,8 @@ from alita_mcp.sandbox.wire.frames import Decoder, Frame, Kind, encode
 
 READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR
 WRITABLE = select.EPOLLOUT
+PIECE = 1 << 16
+"""Read at once: no pipe holds more, and for larger buffers memory would be mapped each time."""
 Handler = Callable[[int], object]
 
 
@@ -103,7 +105,7 @@ class HostLink:
 
     def _read(self, _events: int) -> None:
         try:
-            data = os.read(0, 1 << 18)
+            data = os.read(0, PIECE)
         except BlockingIOError:
             return
         if not data:

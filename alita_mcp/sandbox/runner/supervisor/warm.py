@@ -55,7 +55,7 @@ class WarmTool:
         self._has_served = self._is_lost = False
         self._deadline = 0.0
         self._oom_before: int | None = None
-        """How often the kernel had killed for want of memory when the last order came."""
+        """How often the kernel had killed for want of memory before the call that is prepared or runs."""
         self._output = Output(0, 0)
         self._asked = 0
         self._unanswered = 0
@@ -73,7 +73,8 @@ class WarmTool:
             self._call()
         elif frame.kind == Kind.LOAD:
             self._order, self._code = json.loads(frame.payload), self._take_payload()
-            self._begin_order()
+            self._oom_before = oom_kills()
+            self._begin_output()
             self._load()
         elif frame.kind == Kind.ANSWER:
             # one that comes too late is dropped
@@ -87,15 +88,14 @@ class WarmTool:
         payload, self._payload = bytes(self._payload), bytearray()
         return payload
 
-    def _begin_order(self) -> None:
-        self._oom_before = oom_kills()
+    def _begin_output(self) -> None:
         self._output = Output(self._order["output_bytes"], FLOOD * self._order["output_bytes"])
 
     def _call(self) -> None:
         """Calls the function; the host has heard CLEAN or LOADED before."""
         self._running = True
         self._arguments = self._take_payload()
-        self._begin_order()
+        self._begin_output()
         self._asked = self._unanswered = 0
         if self._tunnel is not None:
             self._tunnel.admits = True
@@ -166,6 +166,7 @@ class WarmTool:
         child.on_message = lambda kind, payload: self._on_message(child, kind, payload)
         child.on_end = lambda: self._on_child_end(child)
         ends = child.open(introduces_itself=True)
+        self._oom_before = oom_kills()
         zygote.hand_over(ends)
         for fd in ends:
             os.close(fd)

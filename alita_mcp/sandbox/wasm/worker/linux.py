@@ -102,15 +102,20 @@ def worker_rules(column: int) -> list[hardening.Instruction]:
     What is not on it gets ENOSYS: C libraries then fall back to older calls.
     """
     program = [*hardening.each_of(_ALLOWED.values(), column, hardening.ALLOW)]
-    for numbers in (_MMAP, _MPROTECT):  # the code that runs was mapped before: nothing becomes code any more
-        program += hardening.where(
-            numbers[column],
-            hardening.THIRD_ARGUMENT,
-            hardening.ANY_BIT,
-            _PROT_EXEC,
-            hardening.refuse(),
-            hardening.ALLOW,
-        )
+    # nothing becomes code any more: the code that runs was mapped before
+    no, yes, first, third = (
+        hardening.refuse(),
+        hardening.ALLOW,
+        hardening.FIRST_ARGUMENT,
+        hardening.THIRD_ARGUMENT,
+    )
+    for call, argument, operation, value, decisions in (
+        (_MMAP, third, hardening.ANY_BIT, _PROT_EXEC, (no, yes)),
+        (_MPROTECT, third, hardening.ANY_BIT, _PROT_EXEC, (no, yes)),
+        (_PRCTL, first, hardening.EQUAL, _PR_SET_NAME, (yes, no)),
+        (_TGKILL, first, hardening.EQUAL, os.getpid(), (yes, no)),
+    ):
+        program += hardening.where(call[column], argument, operation, value, *decisions)
     # threads, never processes; clone3 hides its flags in memory, so it is not on the list and clone is taken
     program += [
         (hardening.EQUAL, 0, 6, _CLONE[column]),
@@ -131,20 +136,4 @@ def worker_rules(column: int) -> list[hardening.Instruction]:
         ),
         hardening.refuse(),
     ]
-    program += hardening.where(
-        _PRCTL[column],
-        hardening.FIRST_ARGUMENT,
-        hardening.EQUAL,
-        _PR_SET_NAME,
-        hardening.ALLOW,
-        hardening.refuse(),
-    )
-    program += hardening.where(
-        _TGKILL[column],
-        hardening.FIRST_ARGUMENT,
-        hardening.EQUAL,
-        os.getpid(),
-        hardening.ALLOW,
-        hardening.refuse(),
-    )
     return [*program, hardening.refuse(errno.ENOSYS)]
