@@ -44,7 +44,7 @@ class BubblewrapFixtures:
 
     @pytest.fixture
     def digest(self) -> str:
-        return f"sha256:{uuid.uuid4().hex}"
+        return uuid.uuid4().hex
 
 
 class TestBubblewrap(BubblewrapFixtures, ConfinedContract):

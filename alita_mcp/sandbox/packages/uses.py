@@ -16,7 +16,6 @@ from pydantic import ConfigDict, ValidationError
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.file_locks import is_lock_held, wait_for_lock
-from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.values import Value
 
 IN_USE_SECONDS = 900.0
@@ -157,7 +156,7 @@ class Uses:
             yield
 
     def _lock_file(self, digest: str) -> Path:
-        return self._folder / f"{digest_name(digest)}.lock"
+        return self._folder / f"{digest}.lock"
 
     def _record_file(self, digest: str) -> Path:
-        return self._folder / f"{digest_name(digest)}.json"
+        return self._folder / f"{digest}.json"

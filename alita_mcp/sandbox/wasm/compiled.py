@@ -199,20 +199,13 @@ async def _report(progress: Progress) -> None:
 
 def _remove_unused(folder: Path, current: str) -> None:
     """Removes what killed compilers left, what is made anew, and what was not used for a month; with the lock held."""
+    due = time.time() - KEPT_DAYS * 86_400
     for path in folder.iterdir():
         if ours := _OURS.fullmatch(path.name):
             with suppress(OSError):  # gone already; on Windows a file that is in use
-                if ours[1] == current or path.suffix == ".partial" or not _is_young(path):
+                used = max(path.lstat().st_atime, path.lstat().st_mtime)
+                if ours[1] == current or path.suffix == ".partial" or used < due:
                     path.unlink()
-
-
-def _is_young(path: Path) -> bool:
-    """Whether a file was used within `KEPT_DAYS`; false where it is not there."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return False
-    return time.time() - max(status.st_atime, status.st_mtime) < KEPT_DAYS * 86_400
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:

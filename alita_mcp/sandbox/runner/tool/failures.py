@@ -15,7 +15,6 @@ MAX_TRACE = 10
 MAX_KINDS = 64
 MAX_KIND = 300
 _MAX_NAMES = 4
-_FORKERS = {"_execute_child", "_fork_exec", "_launch", "start"}
 _SHARED_MEMORY = "/dev/shm"
 _MODULES = sys.modules
 _BUILTINS = {
@@ -107,22 +106,9 @@ def _limit_of(problem: BaseException, limits: dict[str, int]) -> str:
             if scratch.f_bavail and not shared.f_bavail:
                 return f"{shared.f_blocks * shared.f_frsize} bytes of shared memory"
             return f"{limits['scratch_bytes']} bytes in the scratch directory (scratch_bytes)"
-        if number != errno.EAGAIN or not _is_fork_failure(problem):
-            return ""
-    elif not (isinstance(problem, RuntimeError) and str(problem) == "can't start new thread"):
-        return ""
-    return f"{limits['processes']} processes and threads (processes)"
-
-
-def _is_fork_failure(problem: BaseException) -> bool:
-    step = problem.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    if step is None:
-        return False
-    frame = step.tb_frame
-    line = linecache.getline(frame.f_code.co_filename, step.tb_lineno)
-    return frame.f_code.co_name in _FORKERS or "fork" in line
+    elif isinstance(problem, RuntimeError) and str(problem) == "can't start new thread":
+        return f"{limits['processes']} processes and threads (processes)"
+    return ""
 
 
 def _trace_of(problem: BaseException) -> list[str]:

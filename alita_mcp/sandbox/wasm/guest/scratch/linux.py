@@ -22,7 +22,7 @@ _NUMBERS = """
 """.split()
 NUMBERS = dict(zip(_NUMBERS[::2], map(int, _NUMBERS[1::2]), strict=True))
 _TEXTS = {
-    "ENAMETOOLONG": "File name too long", "ELOOP": "Too many levels of symbolic links",
+    "ELOOP": "Too many levels of symbolic links",
     "EMFILE": "Too many open files", "EXDEV": "Invalid cross-device link",
     "ENOTTY": "Inappropriate ioctl for device", "ESTALE": "Stale file handle",
 }  # fmt: skip
