@@ -155,9 +155,9 @@ async def test_two_processes_build_an_environment_once(
     other = EnvironmentCache(store, Uses(home, "trusting"))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(kept.obtain, "abc", (), slow)
+            tasks.start_soon(kept.obtain, "abc", slow)
             await begun.wait()
-            tasks.start_soon(other.obtain, "abc", (), refusing)
+            tasks.start_soon(other.obtain, "abc", refusing)
             await anyio.wait_all_tasks_blocked()
             finish.set()
     assert store.environments == {"abc": b"of the first"}
