@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import ssl
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -16,6 +17,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
+from alita_mcp.sandbox.network.egress_policies import MeteredStream
 from alita_mcp.sandbox.network.host_patterns import is_host_name
 from alita_mcp.sandbox.network.proxy_request import ProxyRequest
 
@@ -42,6 +44,14 @@ class Clocks(NamedTuple):
 USUAL_CLOCKS = Clocks()
 
 
+class FramedStream(ByteStream):
+    """Client's connection whose every write is costly."""
+
+    @abstractmethod
+    async def send_last(self, item: bytes) -> None:
+        """Sends bytes together with the end."""
+
+
 async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
     """Serves one connection of a program inside: one request or one tunnel; False when it broke and must be reset."""
     try:
@@ -59,6 +69,8 @@ async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL
             return await _tunnel(client, upstream, request, data, clocks)
         copying = _Copying(client, upstream, clocks.idle_seconds)
         await copying.run(request, data)
+        if request.leaves_reusable and isinstance(upstream, MeteredStream):
+            await upstream.wait_for_reuse()
     if copying.refusal is not None and not copying.response_started:
         return await _refuse(client, copying.refusal, clocks)
     return copying.whole and await _discard_rest(client, clocks)
@@ -140,9 +152,13 @@ class _Copying:
         """Copies; `data` is the part of the request that goes to the server first."""
         with self._scope:
             self._note_progress()
+            if request.is_complete:
+                await self._upload(request, data)
+                await self._download(request)
+                return
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._upload, request, data)
-                await self._download()
+                await self._download(request)
                 tasks.cancel_scope.cancel()
         if self._scope.cancelled_caught and self.refusal is None:
             self.refusal = EgressRefused(504, f"nothing moved for {self._idle_seconds:g} s")
@@ -167,17 +183,21 @@ class _Copying:
         except _GONE:
             return  # the response, if there is one, still goes through
 
-    async def _download(self) -> None:
+    async def _download(self, request: ProxyRequest) -> None:
         try:
-            while True:
-                data = await self._upstream.receive(_PIECE)
+            while not self.whole:
+                data = b""
+                with suppress(anyio.EndOfStream):
+                    data = await self._upstream.receive(_PIECE)
                 self._note_progress()
-                self.response_started = True
-                await self._client.send(data)
+                response = request.forward_response(data)
+                self.whole = request.is_answered or not data
+                self.response_started |= bool(response)
+                if self.whole:
+                    await _send_last(self._client, response)
+                elif response:
+                    await self._client.send(response)
                 self._note_progress()
-        except anyio.EndOfStream:
-            self.whole = True
-            await self._client.send_eof()
         except EgressRefused as refusal:
             self.refusal = refusal
         except _GONE:
@@ -203,9 +223,17 @@ def refusal_response(refusal: EgressRefused) -> bytes:
 
 
 async def _refuse(client: ByteStream, refusal: EgressRefused, clocks: Clocks) -> bool:
-    await client.send(refusal_response(refusal))
-    await client.send_eof()
+    await _send_last(client, refusal_response(refusal))
     return await _discard_rest(client, clocks)
+
+
+async def _send_last(client: ByteStream, data: bytes) -> None:
+    """Sends the last bytes, and that they are the last."""
+    if isinstance(client, FramedStream):
+        await client.send_last(data)
+    else:
+        await client.send(data)
+        await client.send_eof()
 
 
 async def _discard_rest(client: ByteStream, clocks: Clocks) -> bool:
