@@ -31,7 +31,7 @@ from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import ProbeReport, Sandbox
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import FixedLimits, Settings
-from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
+from alita_mcp.verification.mutation import mutants, other_inputs
 from tests import warm_programs
 
 WORKER = Path(__file__).with_name("worker_program.py")
@@ -256,7 +256,6 @@ def brief_gates(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if everything or request.path.parent.name in WHOLE_GATES or request.path.stem in WHOLE_GATES:
         return
     monkeypatch.setattr(mutants, "MAX_MUTANTS", 12)
-    monkeypatch.setattr(idle_parts, "MAX_PARTS", 12)
     for inputs, count in {"MUTATED": 12, "DICTIONARY": 16, "DRAWN": 12}.items():
         monkeypatch.setattr(other_inputs, inputs, count)
 

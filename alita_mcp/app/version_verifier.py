@@ -89,7 +89,8 @@ class VersionVerifier:
         self._library = library
         self._sandbox = sandbox
         self._lacks = lacks or (lambda _grants: [])
-        self._environments: dict[tuple[str, str], Environment] = {}
+        self._environments: dict[tuple[str, str], Environment | None] = {}
+        """The packages of each version that is known to have passed its gates in a kind of sandbox."""
         self._proofs: dict[str, _Proof] = {}
         self._failures: dict[tuple[str, str], str] = {}
 
@@ -163,6 +164,9 @@ class VersionVerifier:
         # An older release may have proved it here, where its packages open no sockets: only its calls would fail.
         if manifest.packages:
             self.check(manifest)
+        key = (manifest.digest, sandbox.kind)
+        if key in self._environments:
+            return VersionPlace(sandbox, self._environments[key])
         evidence = self._library.tools.evidence(manifest.name, manifest.version)
         if sandbox.kind not in evidence:
             proof = self._proofs.setdefault(manifest.digest, _Proof())
@@ -174,13 +178,9 @@ class VersionVerifier:
                         await self._run_gates(stored, sandbox, depth, proof, step_back)
                 tasks.cancel_scope.cancel()
             evidence = self._library.tools.evidence(manifest.name, manifest.version)
-        key = (manifest.digest, sandbox.kind)
-        if key not in self._environments:
-            own = evidence.get(sandbox.kind)
-            lock = Lock.model_validate_json(own) if own else stored.lock
-            if not lock.requirements:
-                return VersionPlace(sandbox, None)
-            self._environments[key] = await sandbox.prepare(lock, on_stage)
+        own = evidence.get(sandbox.kind)
+        lock = Lock.model_validate_json(own) if own else stored.lock
+        self._environments[key] = await sandbox.prepare(lock, on_stage) if lock.requirements else None
         return VersionPlace(sandbox, self._environments[key])
 
     async def verify_unproven(

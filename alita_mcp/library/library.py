@@ -101,8 +101,12 @@ class Library:
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        number = naming.find_version(entry or self.entry(name), version)
-        kept, row = self._loaded.find_unchanged(name, number), self.tools.version_row(name, number)
+        entry = entry or self.entry(name)
+        number = naming.find_version(entry, version)
+        kept = self._loaded.find_unchanged(name, number)
+        if kept is not None and number == entry.manifest.version and entry.state == "enabled":
+            return kept
+        row = self.tools.version_row(name, number)
         if kept is not None and row is not None and row.quarantined is None:
             return kept
         try:

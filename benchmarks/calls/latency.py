@@ -174,6 +174,8 @@ SITE = f"""
 import http.server, os, sys, threading
 
 class Page(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self):
         self.send_response(200)
         self.send_header("Content-Length", "5")

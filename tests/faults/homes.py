@@ -29,7 +29,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.transports.http_token import ensure_token
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Grants
-from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
+from alita_mcp.verification.mutation import mutants, other_inputs
 from tests import warm_programs
 from tests.agent.memory.remembered import stated, summed
 from tests.cli.conftest import Said
@@ -82,7 +82,7 @@ def warm_up(workers_door: str, modules: Sequence[str]) -> None:
         warm_programs.__file__,
         workers_door,
     ]
-    mutants.MAX_MUTANTS = idle_parts.MAX_PARTS = other_inputs.MUTATED = other_inputs.DRAWN = 8
+    mutants.MAX_MUTANTS = other_inputs.MUTATED = other_inputs.DRAWN = 8
     command_line.build_app = cache(command_line.build_app)
     command_line.build_app()
     for name in modules:

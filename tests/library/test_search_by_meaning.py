@@ -194,6 +194,38 @@ async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_libra
         await table.nearest([1.0, 0.0, 0.0, 0.0], 1)
 
 
+async def test_a_snapshot_answers_only_where_it_is_whole_and_has_the_wanted_rows(home: Path) -> None:
+    table = VectorTable(home / "vectors.lance", "few", 4)
+    await table.open()
+    await table.write_vectors(
+        [("a", "1", unit([1.0, 0.0, 0.0, 0.0])), ("é", "2", unit([0.0, 1.0, 0.0, 0.0]))]
+    )
+    await table.save_snapshot()
+    table.close()
+    wanted = {"a": "1", "é": "2"}
+    other = VectorTable(home / "vectors.lance", "few", 4)
+    for near in ({"a": "1"}, {**wanted, "b": "3"}, {"a": "1", "é": "3"}):
+        assert not other.load_snapshot(near)
+    assert other.load_snapshot(wanted)
+    assert await other.nearest([0.0, 1.0, 0.0, 0.0], 1) == {"é": 1.0}
+    assert not VectorTable(home / "vectors.lance", "few", 3).load_snapshot(wanted)
+    whole = (snapshot := home / "vectors.lance" / "few.npz").read_bytes()
+    vectors = whole.index(b"\x00\x00\x80?")  # the first number of the first vector, 1.0
+    damaged = [
+        whole[:-200],
+        whole[:40],
+        b"",
+        b"none",
+        whole[:vectors] + b"\x00\x00\x00@" + whole[vectors + 4 :],
+    ]
+    for bytes_ in damaged:
+        snapshot.write_bytes(bytes_)
+        assert not VectorTable(home / "vectors.lance", "few", 4).load_snapshot(wanted)
+    snapshot.write_bytes(whole)
+    await table.remove()
+    assert not snapshot.exists()
+
+
 async def test_what_earlier_versions_were_made_of_is_not_kept_in_memory(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,7 +45,7 @@ def programs() -> Iterator[Path]:
 @pytest.fixture
 def docker_digest(docker_engine: None) -> Iterator[str]:
     """A digest of an environment whose volume is removed at the end."""
-    digest = f"sha256:{uuid.uuid4().hex}"
+    digest = uuid.uuid4().hex
     yield digest
     remove = ["docker", "volume", "rm", "--force", volume_name(digest)]
     deadline = time.monotonic() + 120

@@ -55,6 +55,10 @@ class Program(ByteStream):
     async def aclose(self) -> None:
         pass
 
+    async def wait(self) -> None:
+        """Waits until something happens to it."""
+        await self._more.wait()
+
     def _wake(self) -> None:
         self._more.set()
         self._more = anyio.Event()
@@ -140,6 +144,112 @@ async def test_a_body_of_unknown_length_goes_to_the_server_and_nothing_behind_it
         await served(program, granted(f"api.test:{port}"))
     assert program.status == 200
     assert got.partition(b"\r\n\r\n")[2] == b"2\r\n12\r\n3\r\n345\r\n0\r\n\r\n"
+
+
+class Counting:
+    """A server that keeps connections open and answers in its own way; how many there were, and all requests."""
+
+    def __init__(self, *responses: bytes) -> None:
+        self.connections = 0
+        self.requests = 0
+        self._responses = responses
+
+    async def __call__(self, stream: SocketStream) -> None:
+        self.connections += 1
+        async for _ in stream:
+            self.requests += 1
+            for piece in self._responses:
+                await stream.send(piece)
+                await anyio.lowlevel.checkpoint()
+
+
+SHORT_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: timeout=5\r\n\r\nok"
+
+
+async def serve_in_turn(port: int, *policies: GrantedHosts | AllowList) -> list[Program]:
+    """One request under each policy, each as soon as the one before has its response, while its task may go on."""
+    programs = []
+    with anyio.fail_after(WAIT_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            for policy in policies:
+                program = Program(
+                    f"GET http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\n\r\n".encode()
+                )
+                tasks.start_soon(serve, program, policy)
+                while not program.was_ended:
+                    await program.wait()
+                programs.append(program)
+            tasks.cancel_scope.cancel()
+    return programs
+
+
+async def test_requests_of_one_call_to_a_host_share_a_connection_and_each_is_recorded() -> None:
+    site, events = Counting(SHORT_RESPONSE), list[BrokerEvent]()
+    async with server(site) as port:
+        programs = await serve_in_turn(port, *[granted(f"api.test:{port}", events=events)] * 3)
+    assert (site.connections, site.requests) == (1, 3)
+    assert [event.status for event in events] == ["ok"] * 3
+    assert {event.bytes_in for event in events} == {len(SHORT_RESPONSE)}
+    told = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+    assert [program.heard for program in programs] == [told] * 3
+
+
+async def test_another_call_never_gets_the_connection() -> None:
+    site = Counting(SHORT_RESPONSE)
+    async with server(site) as port:
+        await serve_in_turn(port, *[granted(f"api.test:{port}") for _ in range(3)])
+    assert (site.connections, site.requests) == (3, 3)
+
+
+async def test_a_kept_connection_is_within_the_budget_and_behind_the_grant() -> None:
+    site = Counting(SHORT_RESPONSE)
+    async with server(site) as port:
+        policy = granted(f"api.test:{port}", limits=Limits(network_bytes=200))
+        programs = await serve_in_turn(port, *[policy] * 3)
+        other = await serve_in_turn(port + 1, policy)
+    assert [program.status for program in [*programs, *other]] == [200, 403, 403, 403]
+    assert site.connections == 1
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        (SHORT_RESPONSE + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",),
+        (SHORT_RESPONSE, b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
+        (SHORT_RESPONSE.replace(b"Keep-Alive: timeout=5", b"Connection: close"),),
+        (SHORT_RESPONSE.replace(b"1.1", b"1.0"),),
+    ],
+    ids=["more at once", "more later", "closes", "HTTP/1.0"],
+)
+async def test_a_connection_on_which_more_came_or_may_come_is_not_used_again(
+    response: tuple[bytes, ...],
+) -> None:
+    site = Counting(*response)
+    async with server(site) as port:
+        policy = granted(f"api.test:{port}")
+        programs = await serve_in_turn(port, policy)
+        for _ in range(10):  # what comes later has come
+            await anyio.lowlevel.checkpoint()
+        programs += await serve_in_turn(port, policy)
+    assert site.connections == 2
+    assert [program.heard[-2:] for program in programs] == [b"ok"] * 2
+
+
+@pytest.mark.parametrize(
+    ("response", "heard"),
+    [
+        ((b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", b"0\r\n\r\n"), b"2\r\nab\r\n0\r\n\r\n"),
+        ((b"HTTP/1.1 103 Early\r\n\r\n", SHORT_RESPONSE), b"ok"),
+        ((b"HTTP/1.1 304 Not Modified\r\n\r\n",), b"close\r\n\r\n"),
+        ((b"HTTP/1.1 200 OK\r\nContent-", b"Length: 0\r\n\r\n"), b"close\r\n\r\n"),
+        ((b"SSH-2.0-OpenSSH\r\n\r\n",), b"no HTTP response: illegal status line: bytearray(b'SSH-2.0-OpenSSH')\n"),
+    ],
+    ids=["chunks", "early hints", "no body", "in pieces", "no HTTP"],
+)  # fmt: skip
+async def test_a_response_ends_where_its_own_framing_says(response: tuple[bytes, ...], heard: bytes) -> None:
+    async with server(Counting(*response)) as port:
+        [program] = await serve_in_turn(port, granted(f"api.test:{port}"))
+    assert program.heard.endswith(heard)
 
 
 @pytest.mark.slow

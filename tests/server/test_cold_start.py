@@ -94,6 +94,8 @@ def test_search_by_meaning_is_loaded_at_the_first_search_and_ends_without_a_pani
     monkeypatch.delenv("ALITA_EMBEDDER")
     assert modules_after(OPENED, tmp_path) & HEAVY == set()
     assert modules_after(SEARCHED, tmp_path) >= VECTORS
+    # The vectors are complete now: the next process reads them without LanceDB.
+    assert modules_after(SEARCHED, tmp_path) & VECTORS == {"numpy"}
 
 
 def test_the_entry_loads_nothing_but_the_standard_library_before_it_takes_stdout(tmp_path: Path) -> None:

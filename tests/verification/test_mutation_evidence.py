@@ -1,4 +1,4 @@
-"""What counts as noticed: a tool that vouches for itself proves nothing; what nothing can show is not asked for."""
+"""What counts as noticed: examples that fix no result prove nothing; what nothing can show is not asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, VerificationReport
 from alita_mcp.verification.verify import verify
@@ -51,32 +50,8 @@ def _price(weight: int, express: bool) -> int:
 """
 TABLE = {(w, e): (5 + w * 3 - (w // 2 if w > 10 else 0)) * (2 if e else 1) + (7 if e else 0)
          for w in (0, 1, 2, 3, 9, 10, 11, 12, 20, 33) for e in (False, True)}  # fmt: skip
-ROWS = f"_TABLE = {[(w, e, price) for (w, e), price in TABLE.items()]}\n\n"
 HEAD = 'def price(weight: int, express: bool = False) -> int:\n    """What a parcel costs."""\n'
 ONE = "_price(weight, express)"
-WRONG = "_price(w, e) != p"
-SELF_CHECKS = {
-    "nothing": f"    return {ONE}\n",
-    "assert": f"    for w, e, p in _TABLE:\n        assert _price(w, e) == p\n    return {ONE}\n",
-    "raise": f"    for w, e, p in _TABLE:\n        if {WRONG}:\n            raise RuntimeError('broken')\n"
-    f"    return {ONE}\n",
-    "value": f"    if any({WRONG} for w, e, p in _TABLE):\n        return -1\n    return {ONE}\n",
-    "other branch": f"    if all(_price(w, e) == p for w, e, p in _TABLE):\n        return {ONE}\n    return -1\n",
-    "arithmetic": f"    return {ONE} - 1_000 * sum({WRONG} for w, e, p in _TABLE)\n",
-    "index": f"    return [{ONE}, -1][any({WRONG} for w, e, p in _TABLE)]\n",
-    "own input": "    known = {(w, e): p for w, e, p in _TABLE}\n"
-    f"    return {{known.get((weight, express), {ONE}): {ONE}}}[{ONE}]\n",
-    "helper": f"    _check()\n    return {ONE}\n\ndef _check() -> None:\n    for w, e, p in _TABLE:\n"
-    f"        if {WRONG}:\n            raise ValueError(p)\n",
-    "passed through": f"    return _checked({ONE})\n\ndef _checked(result: int) -> int:\n"
-    f"    broken = [p for w, e, p in _TABLE if {WRONG}]\n    if broken:\n        raise ValueError(broken)\n"
-    "    return result\n",
-    "and": f"    return all(_price(w, e) == p for w, e, p in _TABLE) and {ONE} or 0\n",
-    "match": f"    match any({WRONG} for w, e, p in _TABLE):\n        case True:\n            raise KeyError(1)\n"
-    f"    return {ONE}\n",
-    "keeps count": f"    _SEEN.append(1)\n    if len(_SEEN) > 20:\n        return 0\n    for w, e, p in _TABLE:\n"
-    f"        assert _price(w, e) == p\n    return {ONE}\n\n_SEEN = []\n",
-}  # fmt: skip
 WEAK = (
     Example(arguments={"weight": 1}, check="result > 0"),
     Example(arguments={"weight": 30, "express": True}, check="result > 20"),
@@ -84,34 +59,12 @@ WEAK = (
 )
 
 
-OFTEN = ("nothing", "passed through", "keeps count")
-"""What `make test` runs, with two more in the embedded sandbox."""
-
-
-@pytest.mark.parametrize(
-    "way", [pytest.param(way, marks=[] if way in OFTEN else pytest.mark.exhaustive) for way in SELF_CHECKS]
-)
-async def test_a_table_of_its_own_results_is_no_evidence(way: str, sandbox: Sandbox) -> None:
-    code = PRICE + (ROWS if way != "nothing" else "") + HEAD + SELF_CHECKS[way]
-    report = await report_of(tool(code, *WEAK, name="price"), sandbox)
+async def test_examples_that_fix_no_result_are_no_evidence(sandbox: Sandbox) -> None:
+    report = await report_of(tool(PRICE + HEAD + f"    return {ONE}\n", *WEAK, name="price"), sandbox)
     assert report.failure is None or report.failure.stage == "mutation", report.failure
     assert report.trust != "verified"
     assert report.mutation is not None
     assert report.mutation.killed / report.mutation.total < 0.6, report.mutation
-
-
-@pytest.mark.exhaustive
-async def test_a_table_of_its_own_results_is_no_evidence_in_the_embedded_sandbox_either(
-    settings: Settings,
-) -> None:
-    sandbox = WasmSandbox(settings)
-    for way in ("assert", "passed through"):
-        report = await report_of(tool(PRICE + ROWS + HEAD + SELF_CHECKS[way], *WEAK, name="price"), sandbox)
-        assert report.mutation is not None, report.failure
-        assert report.mutation.inputs > 40
-        assert report.trust != "verified", way
-        assert report.mutation.killed / report.mutation.total < 0.6, way
-    await sandbox.aclose()
 
 
 async def test_a_check_that_an_honest_tool_makes_of_itself_costs_it_nothing(sandbox: Sandbox) -> None:

@@ -6,9 +6,13 @@ The only module that imports lancedb and pyarrow, on first use, in a thread. Wha
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+import zipfile
+import zlib
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -46,11 +50,65 @@ class VectorTable:
         """LanceDB's own table, while this is open."""
         self._kept: tuple[list[str], Any] | None = None
         """Names and vectors of all rows as the last query found them, until rows change or are looked through again."""
+        self._snapshot = folder / f"{name}.npz"
+        """All rows as the last process left them, which a query reads without LanceDB and its 125 MB."""
 
     @property
     def is_open(self) -> bool:
         """Whether queries can be asked."""
         return self._rows is not None
+
+    def load_snapshot(self, wanted: Mapping[str, str]) -> bool:
+        """Whether the snapshot has exactly the rows of these names and hashes; queries are then answered from it.
+
+        Raises:
+            ExtraMissing: numpy is not installed.
+        """
+        with extra_imports("search"):
+            import numpy as np
+        try:
+            with self._snapshot.open("rb") as file, np.load(file, allow_pickle=False) as saved:
+                names, hashes = saved["names"].tolist(), saved["hashes"].tolist()
+                vectors, checksum = saved["vectors"], saved["checksum"].tobytes()
+        except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
+            return False
+        is_whole = vectors.shape == (len(names), self.length) and checksum == _checksum(vectors)
+        if not is_whole or dict(zip(names, hashes, strict=True)) != dict(wanted):
+            return False
+        self._kept = (names, vectors)
+        return True
+
+    async def save_snapshot(self) -> None:
+        """Writes all rows where `load_snapshot` finds them; without room for it, the next process opens the table."""
+        import numpy as np
+
+        with self._translate_errors():
+            found = await self._rows.query().select(["name", "text_hash", "vector"]).to_arrow()
+        names, hashes = found["name"].to_pylist(), found["text_hash"].to_pylist()
+        vectors = self._vectors_of(found).astype(np.float32)
+        self._kept = (names, vectors)
+
+        def write() -> None:
+            new = self._snapshot.with_suffix(f".{os.getpid()}")
+            try:
+                with new.open("wb") as file:
+                    np.savez(
+                        file,
+                        # text of a fixed width, since arrays of objects are read by unpickling
+                        names=np.array(names, str),
+                        hashes=np.array(hashes, str),
+                        vectors=vectors,
+                        checksum=np.frombuffer(_checksum(vectors), np.uint8),
+                    )
+                new.replace(self._snapshot)
+            finally:
+                new.unlink(missing_ok=True)
+
+        with suppress(OSError):
+            await anyio.to_thread.run_sync(write)
+
+    def _vectors_of(self, found: Any) -> Any:
+        return found["vector"].combine_chunks().flatten().to_numpy().reshape(-1, self.length)
 
     async def open(self) -> None:
         """Opens the table, making it when there is none; the first time costs a second for the import.
@@ -95,6 +153,7 @@ class VectorTable:
     async def remove(self) -> None:
         """Removes the table, or a file in its place, from the disk."""
         self.close()
+        self._snapshot.unlink(missing_ok=True)
         place = self.folder / f"{self.name}.lance"
         with self._translate_errors():
             async with self.lock():
@@ -124,8 +183,7 @@ class VectorTable:
             kept = self._kept
             if kept is None:
                 found = await self._rows.query().select(["name", "vector"]).to_arrow()
-                vectors = found["vector"].combine_chunks().flatten().to_numpy().reshape(-1, self.length)
-                kept = self._kept = (found["name"].to_pylist(), vectors)
+                kept = self._kept = (found["name"].to_pylist(), self._vectors_of(found))
             names, vectors = kept
             cosines = vectors @ np.asarray(vector, np.float32)
             return {names[row]: float(cosines[row]) for row in np.argsort(-cosines, kind="stable")[:limit]}
@@ -189,6 +247,10 @@ class VectorTable:
                 f"The vectors in {self.folder} cannot be used: {error}.",
                 hint="Move that folder aside: alita then begins anew.",
             ) from error
+
+
+def _checksum(vectors: Any) -> bytes:
+    return hashlib.sha256(vectors.tobytes()).digest()
 
 
 def _import_lancedb() -> Any:

@@ -137,33 +137,40 @@ class VectorIndex:
     async def _update(self, done: anyio.Event) -> None:
         """Brings the vectors up to date with the tools; one process of a library at a time."""
         try:
-            table = await self._open_table()
+            table = await self._find_table()
             wanted = await anyio.to_thread.run_sync(self._reader.read_hashes)
-            async with table.lock():
-                there = await table.read_hashes()
-                await table.delete(there.keys() - wanted.keys())
-                lacking = [name for name, digest in wanted.items() if there.get(name) != digest]
-                for at in range(0, len(lacking), TOOLS_AT_ONCE):
-                    names = lacking[at : at + TOOLS_AT_ONCE]
-                    found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
-                    vectors = await self._embed_tools([texts for _, texts in found.values()])
-                    await table.write_vectors(
-                        [
-                            (name, digest, vector)
-                            for (name, (digest, _)), vector in zip(found.items(), vectors, strict=True)
-                        ]
-                    )
+            has_all = not table.is_open and await anyio.to_thread.run_sync(table.load_snapshot, wanted)
+            if not has_all:
+                await self._update_rows(table, wanted)
+            self._rests_until = 0.0
         except AlitaError as failure:
             self._is_behind, self._failure = True, failure
-        else:
-            self._rests_until = 0.0
         finally:
             self._work = None
             done.set()
 
-    async def _open_table(self) -> VectorTable:
-        """The table of the embedder, which also says how wide its cosines spread."""
-        if self._table is not None and self._table.is_open:
+    async def _update_rows(self, table: VectorTable, wanted: Mapping[str, str]) -> None:
+        if not table.is_open:
+            await table.open()
+        async with table.lock():
+            there = await table.read_hashes()
+            await table.delete(there.keys() - wanted.keys())
+            lacking = [name for name, digest in wanted.items() if there.get(name) != digest]
+            for at in range(0, len(lacking), TOOLS_AT_ONCE):
+                names = lacking[at : at + TOOLS_AT_ONCE]
+                found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
+                vectors = await self._embed_tools([texts for _, texts in found.values()])
+                await table.write_vectors(
+                    [
+                        (name, digest, vector)
+                        for (name, (digest, _)), vector in zip(found.items(), vectors, strict=True)
+                    ]
+                )
+            await table.save_snapshot()
+
+    async def _find_table(self) -> VectorTable:
+        """The table of the embedder, which also says how wide its cosines spread; not opened yet."""
+        if self._table is not None:
             return self._table
         texts = [text for pair in PARAPHRASES for text in pair]
         vectors = [unit(vector) for vector in await self._embedder.embed(texts)]
@@ -173,9 +180,8 @@ class VectorIndex:
         length, name = len(vectors[0]), self._embedder.name
         words = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[-40:]
         digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-        table = self._table = VectorTable(self._folder, f"tools_{words}_{digest}_{length}", length)
-        await table.open()
-        return table
+        self._table = VectorTable(self._folder, f"tools_{words}_{digest}_{length}", length)
+        return self._table
 
     async def _embed_tools(self, tools: Sequence[Sequence[str]]) -> list[Vector]:
         """The vector of each tool; where the embedder refuses all texts together, it is given one tool at a time."""

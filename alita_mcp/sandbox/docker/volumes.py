@@ -11,7 +11,6 @@ import anyio.to_thread
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine, remove_container
 from alita_mcp.sandbox.packages.cache import Store
-from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import plain_tar
 from alita_mcp.sandbox.wire.link import PACKAGES
 
@@ -19,12 +18,8 @@ _LABEL = "alita.environment"
 
 
 def volume_name(digest: str) -> str:
-    """Name of an environment's volume.
-
-    Raises:
-        SandboxError: the digest cannot be a name.
-    """
-    return f"alita-env-{digest_name(digest)}"
+    """Name of an environment's volume."""
+    return f"alita-env-{digest}"
 
 
 class Volumes(Store):

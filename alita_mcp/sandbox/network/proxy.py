@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
+from alita_mcp.sandbox.network.egress_policies import MeteredStream
 from alita_mcp.sandbox.network.host_patterns import is_host_name
 from alita_mcp.sandbox.network.proxy_request import ProxyRequest
 
@@ -59,6 +60,8 @@ async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL
             return await _tunnel(client, upstream, request, data, clocks)
         copying = _Copying(client, upstream, clocks.idle_seconds)
         await copying.run(request, data)
+        if request.leaves_reusable and isinstance(upstream, MeteredStream):
+            await upstream.wait_for_reuse()
     if copying.refusal is not None and not copying.response_started:
         return await _refuse(client, copying.refusal, clocks)
     return copying.whole and await _discard_rest(client, clocks)
@@ -140,9 +143,13 @@ class _Copying:
         """Copies; `data` is the part of the request that goes to the server first."""
         with self._scope:
             self._note_progress()
+            if request.is_complete:
+                await self._upload(request, data)
+                await self._download(request)
+                return
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._upload, request, data)
-                await self._download()
+                await self._download(request)
                 tasks.cancel_scope.cancel()
         if self._scope.cancelled_caught and self.refusal is None:
             self.refusal = EgressRefused(504, f"nothing moved for {self._idle_seconds:g} s")
@@ -167,16 +174,18 @@ class _Copying:
         except _GONE:
             return  # the response, if there is one, still goes through
 
-    async def _download(self) -> None:
+    async def _download(self, request: ProxyRequest) -> None:
         try:
-            while True:
-                data = await self._upstream.receive(_PIECE)
+            while not self.whole:
+                data = b""
+                with suppress(anyio.EndOfStream):
+                    data = await self._upstream.receive(_PIECE)
                 self._note_progress()
-                self.response_started = True
-                await self._client.send(data)
+                response = request.forward_response(data)
+                self.whole = request.is_answered or not data
+                self.response_started |= bool(response)
+                await self._client.send(response)
                 self._note_progress()
-        except anyio.EndOfStream:
-            self.whole = True
             await self._client.send_eof()
         except EgressRefused as refusal:
             self.refusal = refusal

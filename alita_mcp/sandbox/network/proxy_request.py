@@ -1,6 +1,7 @@
-"""Request to the proxy, parsed by h11 as a server and written anew by h11 as a client (RFC 9112).
+"""Request to the proxy, parsed by h11 as a server and written anew by h11 as a client (RFC 9112); its response too.
 
-Nothing goes on as it came, so no server reads a request in another way than this proxy did.
+Nothing goes on as it came, so no server reads a request in another way than this proxy did, and a connection to a
+server is used again only where its response has ended for both.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from alita_mcp.sandbox.interface import EgressRefused
 
 MAX_HEAD = 16 << 10
 """Bytes of a head, or of one line of a chunked body, that may wait for their end."""
+MAX_RESPONSE_HEAD = 128 << 10
 _AUTHORITY = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?")
 _HOP_BY_HOP = frozenset(
     {
@@ -39,10 +41,20 @@ class ProxyRequest:
         """Everything after the head goes both ways."""
         self.is_complete = False
         """All of it was forwarded; never of a tunnel."""
+        self.is_answered = False
+        """All of the response was forwarded; never of a tunnel."""
         self._origin = origin
         self._usual_port = usual_port
         self._inside = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
-        self._outside = h11.Connection(h11.CLIENT)
+        self._held = b""
+        """Head of a response that waits for the first bytes of its body, to go on together with them."""
+        self._outside = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_RESPONSE_HEAD)
+
+    @property
+    def leaves_reusable(self) -> bool:
+        """Whether the server takes another request on the connection, and has sent nothing after its response."""
+        both_done = self._outside.our_state is self._outside.their_state is h11.DONE
+        return both_done and not self._outside.trailing_data[0]
 
     def forward(self, data: bytes) -> bytes:
         """Takes the next bytes from inside; gives those that go to the server. What follows a request is dropped.
@@ -57,6 +69,45 @@ class ProxyRequest:
             return b"".join(self._events())
         except h11.ProtocolError as broken:
             raise EgressRefused(400, f"no HTTP request: {broken}") from broken
+
+    def forward_response(self, data: bytes) -> bytes:
+        """Takes the next bytes from the server, none at its end; gives those that go to the program.
+
+        Raises:
+            EgressRefused: 502; this is no response.
+        """
+        if self.is_tunnel:
+            return data
+        try:
+            self._outside.receive_data(data)
+            return b"".join(self._response_events())
+        except h11.ProtocolError as broken:
+            if not data:  # the program sees by itself that it is cut
+                return self._held
+            raise EgressRefused(502, f"no HTTP response: {broken}") from broken
+
+    def _response_events(self) -> Iterator[bytes]:
+        while not self.is_answered:
+            event = self._outside.next_event()
+            if isinstance(event, h11.Response):
+                # of the connection inside, which carries one request
+                kept = [
+                    (name, value)
+                    for name, value in event.headers.raw_items()
+                    if name.lower() not in _HOP_BY_HOP
+                ]
+                headers = [*kept, (b"Connection", b"close")]
+                event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
+                self._held = self._inside.send(event) or b""
+                continue
+            if isinstance(event, h11.EndOfMessage):
+                self.is_answered = True
+                event = h11.EndOfMessage()  # trailers fit no response with a length
+            elif not isinstance(event, h11.InformationalResponse | h11.Data):
+                return
+            yield self._held
+            yield self._inside.send(event) or b""
+            self._held = b""
 
     def _events(self) -> Iterator[bytes]:
         while not self.is_complete:
@@ -95,8 +146,7 @@ class ProxyRequest:
         path = path.partition("#")[0]
         self.host, self.port = _host_and_port(authority, self._usual_port)
         headers = list(head.headers)
-        for name, value in headers:
-            host = value.decode("latin-1") if name == b"host" else authority
+        for host in (value.decode("latin-1") for name, value in headers if name == b"host"):
             if _host_and_port(host, self._usual_port) != (self.host, self.port):
                 raise EgressRefused(400, "the Host header names another host than the URL")
         if {name for name, _ in headers} >= _FRAMING:
@@ -106,7 +156,9 @@ class ProxyRequest:
         named = b",".join(value for name, value in headers if name == b"connection").lower().split(b",")
         dropped = _HOP_BY_HOP | {name.strip() for name in named} - _FRAMING
         kept = [(name, value) for name, value in headers if name not in dropped]
-        headers = [(b"host", authority.encode()), (b"connection", b"close"), *kept]
+        # with an origin the response goes on as it is, up to the end of the connection
+        closing = [(b"connection", b"close")] if self._origin else []
+        headers = [(b"host", authority.encode()), *closing, *kept]
         path = path if path.startswith("/") else f"/{path}"
         return self._outside.send(h11.Request(method=head.method, target=path, headers=headers)) or b""
 

@@ -10,7 +10,6 @@ from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.packages.cache import Store
-from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import FOLDER_MODE, plain_entries
 
 _PARTIAL = ".partial-"
@@ -69,8 +68,7 @@ class Folders(Store):
 
     def _places(self, digest: str) -> tuple[Path, Path]:
         """Where an environment lies, and where it is made and removed."""
-        name = digest_name(digest)
-        return self._root / name, self._root / f"{_PARTIAL}{name}"
+        return self._root / digest, self._root / f"{_PARTIAL}{digest}"
 
 
 def unpack(tar: bytes, folder: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from alita_mcp.errors import PackagesRejected, SandboxError
+from alita_mcp.errors import PackagesRejected
 from alita_mcp.values import Lock
 
 MAX_PACKAGES = 30
@@ -20,7 +20,6 @@ _LOCK_LINE = re.compile(
     r"([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)==([A-Za-z0-9.!+_-]{1,80})"
     rf"(?: --hash=sha256:[0-9a-f]{{64}}){{1,{MAX_HASHES}}}"
 )
-_DIGEST = re.compile(r"[a-z0-9][a-z0-9_.-]{0,127}")
 
 
 def read_requirements(packages: Sequence[str]) -> list[str]:
@@ -66,17 +65,5 @@ def read_lock(lock: Lock) -> list[str]:
 
 
 def environment_digest(lock: Lock, kind: str, home_id: str) -> str:
-    """Digest of an environment: equal locks for the same Python and kind of sandbox share one within a home."""
+    """Digest of an environment, which names its files: equal locks for one Python and kind of sandbox share one."""
     return hashlib.sha256(f"{lock.text}{lock.python}\n{kind}\n{home_id}\n".encode()).hexdigest()
-
-
-def digest_name(digest: str) -> str:
-    """A digest as the name of a file or a volume.
-
-    Raises:
-        SandboxError: it cannot be one.
-    """
-    name = digest.replace(":", "-")
-    if not _DIGEST.fullmatch(name):
-        raise SandboxError(f"{digest!r} is not a digest of an environment.")
-    return name

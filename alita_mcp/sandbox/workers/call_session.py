@@ -49,7 +49,7 @@ class Outbox:
     def __init__(self, worker: Worker, *, frame_seconds: float = FRAME_SECONDS) -> None:
         self._worker = worker
         self._frame_seconds = frame_seconds
-        self._sending = anyio.Lock()
+        self._sending = anyio.Lock(fast_acquire=True)
         self.closed = False
         """From then on frames are dropped."""
 

@@ -99,6 +99,8 @@ class _Waiter(Generic[K, W]):
     memory_bytes: int
     fresh: bool
     depth: int
+    at_once: int
+    """How many workers of its key may be in use at once."""
     place: _Place[K, W] | None = None
     evicted: list[_Place[K, W]] = field(default_factory=list)
     refusal: SandboxError | None = None
@@ -131,9 +133,11 @@ class Pool(Generic[K, W]):
 
     @asynccontextmanager
     async def worker(
-        self, key: K, *, memory_bytes: int, fresh: bool = False, depth: int = 0
+        self, key: K, *, memory_bytes: int, fresh: bool = False, depth: int = 0, at_once: int | None = None
     ) -> AsyncIterator[W]:
         """Opens a worker of that key for one call; with `fresh` one without earlier and later calls.
+
+        The call waits while `at_once` workers of its key are in use, where that is less than the pool's own limit.
 
         `memory_bytes` is what the key's workers may use, the same for all of them. A call of `depth` n was made by
         one of n - 1, which keeps its worker meanwhile: it comes first and has n times the room besides, so that
@@ -144,7 +148,8 @@ class Pool(Generic[K, W]):
             SandboxRefused: one such worker is larger than the memory of all.
             SandboxError: the pool is closed; or whatever `start` raises.
         """
-        place = await self._wait_for_place(_Waiter(key, memory_bytes, fresh, depth))
+        most = min(at_once or self._bounds.per_key, self._bounds.per_key)
+        place = await self._wait_for_place(_Waiter(key, memory_bytes, fresh, depth, most))
         began, finished = time.monotonic(), False
         try:
             worker = await self._worker_of(place)
@@ -329,7 +334,7 @@ class Pool(Generic[K, W]):
         ahead: list[_Waiter[K, W]] = []
         firsts = [queue[0] for queue in self._queues.values()]
         for waiter in sorted(firsts, key=lambda one: (-one.depth, self._in_use[one.key])):
-            if self._in_use[waiter.key] >= self._bounds.per_key:
+            if self._in_use[waiter.key] >= waiter.at_once:
                 continue
             if not waiter.fresh and self._serve_warm(waiter):
                 return True
@@ -342,7 +347,7 @@ class Pool(Generic[K, W]):
         return False
 
     def _serve_warm(self, waiter: _Waiter[K, W]) -> bool:
-        if self._in_use[waiter.key] >= self._bounds.per_key:
+        if self._in_use[waiter.key] >= waiter.at_once:
             return False
         own, spare = waiter.key, self._spare_of(waiter.key)
         warm = [place for place in self._idle if place.key == own]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from contextlib import AsyncExitStack
@@ -120,7 +121,11 @@ class PooledSandbox(ABC):
         key = key_of(job)
         for attempt in range(_TRIES):
             fresh = job.fresh or attempt == _TRIES - 1
-            place = self._pool.worker(key, memory_bytes=job.limits.memory_bytes, fresh=fresh, depth=job.depth)
+            # more workers than processors that only compute are no faster together, and slower one by one
+            at_once = (os.cpu_count() or 1) + 1 if job.grants.is_pure and not fresh else None
+            place = self._pool.worker(
+                key, memory_bytes=job.limits.memory_bytes, fresh=fresh, depth=job.depth, at_once=at_once
+            )
             try:
                 async with place as kept:
                     return await kept.call(job, broker)

@@ -14,7 +14,6 @@ from alita_mcp.server.tools.definitions import definition_of
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.library.rows import Origin
     from alita_mcp.owners import Maker
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.shared_app import SharedApp
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from alita_mcp.values import Manifest
 
 
-MAX_MADE = 512
+MAX_FOUND = 512
 
 
 class LibraryTools:
@@ -30,33 +29,39 @@ class LibraryTools:
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
-        self._made: dict[str, tuple[tuple[Manifest, Origin | None], types.Tool]] = {}
-        """Definitions of tools, each with what it was made of."""
+        self._found: dict[str, tuple[Manifest, types.Tool]] = {}
+        """Tools that were called, each with the manifest that its definition was made of."""
 
     def list_tools(self, reader: Maker) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._shared.current
         if app is None:
             return []
-        return [self._definition(entry.manifest, app, reader) for entry in app.visible_tools()]
+        return [_definition(entry.manifest, app, reader) for entry in app.visible_tools()]
 
-    def find_tool(self, name: str, reader: Maker) -> types.Tool | None:
-        """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""
-        app = self._shared.current
+    def find_tool(self, name: str, _reader: Maker) -> types.Tool | None:
+        """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms.
+
+        Not for readers: all of its author's words are in it.
+        """
+        if (app := self._shared.current) is None:
+            return None
         try:
-            return None if app is None else self._definition(app.library.entry(name).manifest, app, reader)
+            manifest = app.library.entry(name).manifest
         except AlitaError:
             return None
+        known, tool = self._found.get(name, (None, None))
+        if tool is None or known is not manifest:
+            if len(self._found) >= MAX_FOUND:
+                self._found.clear()
+            tool = definition_of(manifest)
+            self._found[name] = manifest, tool
+        return tool
 
     async def call_tool(self, call: ToolCall) -> ToolResult:
         """Runs the current version."""
         return await run_tool(call, call.name, call.arguments)
 
-    def _definition(self, manifest: Manifest, app: App, reader: Maker) -> types.Tool:
-        source = manifest, origin_if_unreviewed(app, manifest.name, manifest.version, reader)
-        known = self._made.get(manifest.name)
-        if known is None or known[0] != source:
-            if len(self._made) >= MAX_MADE:
-                self._made.clear()
-            known = self._made[manifest.name] = source, definition_of(*source)
-        return known[1]
+
+def _definition(manifest: Manifest, app: App, reader: Maker) -> types.Tool:
+    return definition_of(manifest, origin_if_unreviewed(app, manifest.name, manifest.version, reader))

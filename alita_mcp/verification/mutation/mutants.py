@@ -15,8 +15,6 @@ from alita_mcp.values import Value
 from alita_mcp.verification.code.source import excerpt, parse_code
 from alita_mcp.verification.mutation.operators import empty_result, mistakes_at
 
-SETTLED = "settled"
-"""The kind of a constant that stands for what was the same on every input."""
 _SPOKEN = frozenset({"print", "debug", "info", "warning", "error", "critical", "exception", "log", "warn"})
 """Calls that only say something."""
 Site = tuple[Any, str, int | None, ast.AST]
@@ -71,8 +69,6 @@ def _words(node: ast.AST) -> list[ast.AST]:
             return [node]
         case ast.If(test=ast.Constant(value=bool(always)) as test):
             return [test, *(node.orelse if always else node.body)]
-        case ast.Constant(kind=kind) if kind == SETTLED:
-            return [node]
         case ast.Raise(exc=ast.Call(args=args, keywords=keywords), cause=cause):
             return [*args, *keywords, *([cause] if cause else [])]
         case ast.Assert(msg=ast.expr() as message):
@@ -124,11 +120,6 @@ class Mutant(Value):
     trap: str = ""
     """The code with an error in place of the mistake, which every call that reaches it shows."""
 
-    @property
-    def change(self) -> tuple[int, str, str]:
-        """What it changes, and where."""
-        return self.line, self.was, self.now
-
 
 @dataclass(frozen=True)
 class Change:
@@ -165,17 +156,13 @@ class Change:
             getattr(parent, field)[place] = node
 
 
-def mutants_of(
-    code: str, function: str, limit: int | None = None, tree: ast.Module | None = None
-) -> tuple[Mutant, ...]:
+def mutants_of(code: str, function: str, limit: int | None = None) -> tuple[Mutant, ...]:
     """At most `limit` (MAX_MUTANTS) mutants of a tool's code: always the same ones, spread fairly over its lines.
-
-    `tree` is a changed tree of the code, whose mutants are wanted; line numbers are those of the code.
 
     Raises:
         ContractError: the code does not parse.
     """
-    tree = tree or parse_code(code)
+    tree = parse_code(code)
     most = MAX_MUTANTS if limit is None else limit
     reach = Reach(tree, function)
     by_line: defaultdict[int, list[Change]] = defaultdict(list)

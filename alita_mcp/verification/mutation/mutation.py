@@ -15,19 +15,15 @@ from alita_mcp.sandbox.code_on_call import UNLOADABLE, loader_program, on_call
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.syntax import module_tree
 from alita_mcp.values import Check, Example, Limits, MutationScore, Survivor
-from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of, job_of
 from alita_mcp.verification.findings import brief, fail_check, json_key, pass_check
-from alita_mcp.verification.mutation.idle_parts import without_idle_parts
 from alita_mcp.verification.mutation.mutants import Mutant, mutants_of
 from alita_mcp.verification.mutation.other_inputs import (
     ENOUGH,
     ObservedCalls,
     OtherInputs,
     Way,
-    alike,
-    behaviour_of,
 )
 
 Run = Callable[[str, Trial], Awaitable[RunResult]]
@@ -80,8 +76,6 @@ class Measurement:
         self._subject, self._trials, self._way, self._others = subject, trials, way, others
         self._noticed: Counter[int | None] = Counter()
         self._killed = self._equivalent = 0
-        self.vouched = 0
-        """Mistakes noticed in parts that change no result: they earn no trust, and refuse no tool either."""
         self._survivors: list[Survivor] = []
 
     async def score(self) -> MutationScore | None:
@@ -94,16 +88,7 @@ class Measurement:
         mutants = await anyio.to_thread.run_sync(mutants_of, code, name, abandon_on_cancel=True)
         if not mutants:
             return None
-        tree = await anyio.to_thread.run_sync(parse_code, code)
-        counting, idle = mutants, list[Mutant]()
-        if await without_idle_parts(tree, name, self._is_same):
-            counting = await anyio.to_thread.run_sync(
-                mutants_of, code, name, None, tree, abandon_on_cancel=True
-            )
-            left = {each.change for each in counting}
-            idle = [each for each in mutants if each.change not in left]
-        judged = [*((each, True) for each in counting), *((each, False) for each in idle)]
-        await each_of(judged, self._judge, MAX_SECONDS)
+        await each_of(mutants, self._judge, MAX_SECONDS)
         survivors = sorted(self._survivors, key=lambda one: (one.line, one.was, one.now))
         return MutationScore(
             killed=self._killed,
@@ -113,20 +98,6 @@ class Measurement:
             inputs=self._others.count,
         )
 
-    async def _is_same(self, code: str) -> bool:
-        """Whether a variant does what the code does, with the examples and with other inputs."""
-        try:
-            if await self._others.are_usable():
-                return await self._others.inputs_that_differ(code) == []
-            for trial in self._in_turn():
-                result = await self._run(code, trial)
-                if trial.result is None or not alike(behaviour_of(trial.result), behaviour_of(result)):
-                    self._noticed[trial.number] += 1
-                    return False
-        except SandboxRefused:
-            return False
-        return True
-
     async def _run(self, code: str, trial: Trial) -> RunResult:
         return await self._subject.rehearsal.run(self._way(code, trial.example))
 
@@ -134,9 +105,8 @@ class Measurement:
         """The example that noticed most so far goes first; which one notices does not matter."""
         return sorted(self._trials, key=lambda trial: -self._noticed[trial.number])
 
-    async def _judge(self, judged: tuple[Mutant, bool]) -> None:
-        """Counts a mistake; that one in an idle part is noticed says nothing (see `idle_parts`), but it may survive."""
-        mutant, counts = judged
+    async def _judge(self, mutant: Mutant) -> None:
+        """Counts one mistake."""
         with suppress(SandboxRefused):  # the mistake needs what this sandbox does not have
             trials = self._in_turn()
             noticing = await first_noticing(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
@@ -154,8 +124,7 @@ class Measurement:
             # few inputs come to a refusal, and one that does shows whether what follows refuses as well
             enough = 1 if mutant.was.startswith("raise ") else ENOUGH
             if noticing is not None:
-                self._killed += counts
-                self.vouched += not counts
+                self._killed += 1
             elif differing == [] and await self._others.is_tried(mutant.trap, enough):
                 self._equivalent += 1
             else:
@@ -195,8 +164,7 @@ async def mutation_gate(
         fix = "Make the code independent of how its module is loaded."
         return MutationFound([fail_check("mutation", message, fix, hard=False)])
     others = OtherInputs(subject, ordered, seen, way)
-    measurement = Measurement(subject, ordered, way, others)
-    found = await measurement.score()
+    found = await Measurement(subject, ordered, way, others).score()
     if found is None:
         return MutationFound([pass_check("mutation", "nothing in the code could be written another way")])
     if not found.total and not found.equivalent:
@@ -223,9 +191,7 @@ async def mutation_gate(
         shown = "" if one.shown_by is None else f" (another result with {brief(one.shown_by)})"
         named.append(f"line {line}: `{one.now}` for `{one.was}`{shown}")
     fix = f"Add examples that notice {'; '.join(named)}."
-    vouched = measurement.vouched
-    noticed = (found.killed + vouched) / (found.total + vouched)
-    is_hard = noticed < (0.0 if draft.varies else REJECTED_BELOW)
+    is_hard = found.killed / found.total < (0.0 if draft.varies else REJECTED_BELOW)
     return MutationFound([fail_check("mutation", message, fix, hard=is_hard)], found)
 
 

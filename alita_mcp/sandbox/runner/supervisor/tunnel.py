@@ -41,6 +41,8 @@ class Tunnel:
         self._opened = 0
         self._listener = socket.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # a connection wakes this process once, together with its first bytes
+        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
         self._listener.bind(("127.0.0.1", PORT))
         self._listener.listen(MAX_CONNECTIONS)
         self._listener.setblocking(False)
@@ -81,7 +83,8 @@ class Tunnel:
         connection = Connection(self._opened, accepted)
         self._connections[connection.stream] = connection
         self._loop.watch(accepted.fileno(), lambda events: self._on_ready(connection, events))
-        self._link.send(Kind.OPEN, connection.stream)
+        self._link.queue(Kind.OPEN, connection.stream)
+        self._collect(connection)
         if len(self._connections) >= MAX_CONNECTIONS:
             self._loop.change(self._listener.fileno(), 0)  # more of them wait in the listener's queue
 
@@ -108,7 +111,9 @@ class Tunnel:
             self._link.send(Kind.DATA, connection.stream, data)
         else:
             connection.program_ended = True
-            self._link.send(Kind.END, connection.stream)
+            # after the response nobody waits for it: it goes out with the next frame
+            tell = self._link.queue if connection.host_ended else self._link.send
+            tell(Kind.END, connection.stream)
         self._settle(connection)
 
     def _deliver(self, connection: Connection) -> None:
