@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import anyio.lowlevel
@@ -13,7 +13,13 @@ import trustme
 from anyio.abc import ByteStream, SocketStream
 
 from alita_mcp.sandbox.interface import BrokerEvent, EgressRefused
-from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts
+from alita_mcp.sandbox.network.egress_policies import (
+    MAX_IDLE,
+    AllowList,
+    ByteBudget,
+    GrantedHosts,
+    MeteredStream,
+)
 from alita_mcp.sandbox.network.proxy import Clocks, serve
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, Site, resolved, running_site
@@ -86,7 +92,8 @@ async def server(handle: Callable[[SocketStream], Awaitable[object]]) -> AsyncIt
 
     async def handled(stream: SocketStream) -> None:
         async with stream:
-            await handle(stream)
+            with suppress(anyio.EndOfStream):
+                await handle(stream)
 
     async with (
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
@@ -151,30 +158,37 @@ class Counting:
 
     def __init__(self, *responses: bytes) -> None:
         self.connections = 0
+        self.open = 0
         self.requests = 0
         self._responses = responses
 
     async def __call__(self, stream: SocketStream) -> None:
         self.connections += 1
+        self.open += 1
         async for _ in stream:
             self.requests += 1
             for piece in self._responses:
                 await stream.send(piece)
                 await anyio.lowlevel.checkpoint()
+        self.open -= 1
 
 
 SHORT_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: timeout=5\r\n\r\nok"
 
 
-async def serve_in_turn(port: int, *policies: GrantedHosts | AllowList) -> list[Program]:
+NO_BODY = "Content-Length: 0\r\n"
+
+
+async def serve_in_turn(
+    port: int, *policies: GrantedHosts | AllowList, method: str = "GET", headers: str = ""
+) -> list[Program]:
     """One request under each policy, each as soon as the one before has its response, while its task may go on."""
     programs = []
     with anyio.fail_after(WAIT_SECONDS):
         async with anyio.create_task_group() as tasks:
             for policy in policies:
-                program = Program(
-                    f"GET http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\n\r\n".encode()
-                )
+                head = f"{method} http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\n{headers}\r\n"
+                program = Program(head.encode())
                 tasks.start_soon(serve, program, policy)
                 while not program.was_ended:
                     await program.wait()
@@ -233,6 +247,80 @@ async def test_a_connection_on_which_more_came_or_may_come_is_not_used_again(
         programs += await serve_in_turn(port, policy)
     assert site.connections == 2
     assert [program.heard[-2:] for program in programs] == [b"ok"] * 2
+
+
+async def test_a_body_that_was_cut_by_an_early_response_leaves_no_connection_to_a_second_request() -> None:
+    async def answer_early(stream: SocketStream) -> None:
+        await stream.receive()
+        await stream.send(SHORT_RESPONSE)
+        await stream.receive()
+
+    class Held(MeteredStream):
+        """A connection on which the end of a body waits to be sent, until its response is there."""
+
+        waits = anyio.Event()
+
+        async def receive(self, max_bytes: int = 65536) -> bytes:
+            await self.waits.wait()
+            return await super().receive(max_bytes)
+
+        async def send(self, item: bytes) -> None:
+            if item == b"end":
+                self.waits.set()
+                await anyio.sleep_forever()
+            await super().send(item)
+
+    class Policy:
+        async def open(self, host: str, port: int) -> ByteStream:
+            inner = await anyio.connect_tcp("127.0.0.1", port)
+            return Held(inner, ByteBudget(1000), lambda _: None, idle=kept)
+
+    kept: list[MeteredStream] = []
+    async with server(answer_early) as port, anyio.create_task_group() as tasks:
+        head = f"POST http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\nContent-Length: 3\r\n\r\n"
+        program = Program(head.encode(), b"end", ends=False)
+        tasks.start_soon(serve, program, Policy())
+        with anyio.fail_after(WAIT_SECONDS):
+            while not program.was_ended:
+                await program.wait()
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+        assert kept == []
+        tasks.cancel_scope.cancel()
+    assert program.heard.endswith(b"ok")
+
+
+async def test_a_get_whose_kept_connection_ends_unanswered_is_sent_once_more_over_a_new_one() -> None:
+    requests: list[int] = []
+
+    async def closes_at_reuse(stream: SocketStream) -> None:
+        await stream.receive()
+        requests.append(1)
+        await stream.send(SHORT_RESPONSE)
+        await stream.receive()
+        requests.append(2)  # and no response
+
+    async with server(closes_at_reuse) as port:
+        policy = granted(f"api.test:{port}")
+        programs = await serve_in_turn(port, *[policy] * 2)
+        assert [program.heard[-2:] for program in programs] == [b"ok"] * 2
+        assert requests == [1, 2, 1]
+        post = await serve_in_turn(port, *[granted(f"api.test:{port}")] * 2, method="POST", headers=NO_BODY)
+    assert [program.heard[-2:] for program in post] == [b"ok", b""]
+
+
+async def test_no_more_connections_are_kept_than_a_program_has_at_once() -> None:
+    site = Counting(SHORT_RESPONSE)
+    async with server(site) as port, anyio.create_task_group() as tasks:
+        policy = granted(f"*.api.test:{port}")
+        for number in range(300):
+            authority = f"n{number}.api.test:{port}"
+            program = Program(f"GET http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
+            tasks.start_soon(serve, program, policy)
+            while not program.was_ended:
+                await program.wait()
+        assert site.open <= MAX_IDLE + 1
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(

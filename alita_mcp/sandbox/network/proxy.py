@@ -50,18 +50,20 @@ async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL
             request, data = ProxyRequest(), b""
             while not request.host:
                 data += request.forward(await client.receive())
-        upstream = await policy.open(request.host, request.port)
+        copying = None
+        # a kept connection that the server closed as it was used again says nothing about the request (RFC 9110 §9.2.2)
+        while copying is None or (copying.is_stale and copying.refusal is None):
+            async with await policy.open(request.host, request.port) as upstream:
+                if request.is_tunnel:
+                    return await _tunnel(client, upstream, request, data, clocks)
+                copying = _Copying(client, upstream, clocks.idle_seconds)
+                await copying.run(request, data)
+                if copying.is_sent and request.leaves_reusable and isinstance(upstream, MeteredStream):
+                    await upstream.wait_for_reuse()
     except anyio.EndOfStream:
         return await _refuse(client, EgressRefused(400, "no HTTP request"), clocks)
     except EgressRefused as refusal:
         return await _refuse(client, refusal, clocks)
-    async with upstream:
-        if request.is_tunnel:
-            return await _tunnel(client, upstream, request, data, clocks)
-        copying = _Copying(client, upstream, clocks.idle_seconds)
-        await copying.run(request, data)
-        if request.leaves_reusable and isinstance(upstream, MeteredStream):
-            await upstream.wait_for_reuse()
     if copying.refusal is not None and not copying.response_started:
         return await _refuse(client, copying.refusal, clocks)
     return copying.whole and await _discard_rest(client, clocks)
@@ -130,6 +132,10 @@ class _Copying:
     def __init__(self, client: ByteStream, upstream: ByteStream, idle_seconds: float) -> None:
         self.whole = False
         """The server ended its response."""
+        self.is_sent = False
+        """All of the request went to the server."""
+        self.is_stale = False
+        """The connection was used before, no byte of a response came, and the request may be sent again."""
         self.response_started = False
         """Part of the response went to the client."""
         self.refusal: EgressRefused | None = None
@@ -143,6 +149,8 @@ class _Copying:
         """Copies; `data` is the part of the request that goes to the server first."""
         with self._scope:
             self._note_progress()
+            reused = isinstance(self._upstream, MeteredStream) and self._upstream.is_reused
+            self.is_stale = reused and request.is_repeatable
             if request.is_complete:
                 await self._upload(request, data)
                 await self._download(request)
@@ -166,6 +174,7 @@ class _Copying:
                 while not request.is_complete:
                     await self._upstream.send(request.forward(await self._client.receive()))
                     self._note_progress()
+                self.is_sent = True
             if request.is_tunnel:
                 await self._upstream.send_eof()
         except EgressRefused as refusal:
@@ -181,6 +190,9 @@ class _Copying:
                 with suppress(anyio.EndOfStream):
                     data = await self._upstream.receive(_PIECE)
                 self._note_progress()
+                self.is_stale &= not data
+                if self.is_stale:
+                    return
                 response = request.forward_response(data)
                 self.whole = request.is_answered or not data
                 self.response_started |= bool(response)
