@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from alita_mcp.cli.main import main, parse_words
-from alita_mcp.server.api.values import NewTask
+from alita_mcp.server.api.requests import NewTask
 from tests.conftest import CACHE
 from tests.docs.documents import DOCUMENTS, README, ROOT, Command, commands, fences
 
