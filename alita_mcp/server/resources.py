@@ -34,20 +34,20 @@ _LEGACY_NOT_FOUND = -32002
 
 TEMPLATES = (
     types.ResourceTemplate(
-        uri_template="alita://runs/{id}{?offset,length}",
+        uri_template="alita://runs/{id}{?offset}",
         name="run",
         title="Kept result",
         description="The whole of a result that was too large to send, as JSON text. A read that is too large gives a "
-        "part and says where the next begins; offset and length ask for other parts, in bytes. A result is "
+        "part and says where the next begins, in bytes. A result is "
         f"{KEPT}.",
         mime_type=JSON,
     ),
     types.ResourceTemplate(
-        uri_template="alita://runs/{id}/{+file}{?offset,length}",
+        uri_template="alita://runs/{id}/{+file}{?offset}",
         name="run_file",
         title="File of a run",
         description="A file that code wrote, as run_code named it. Text that is too large comes in parts, like a "
-        f"result; anything else comes whole, or the bytes asked for. Files are {KEPT}.",
+        f"result; anything else comes whole. Files are {KEPT}.",
     ),
 )
 _RUN, _FILE = (UriTemplate.parse(template.uri_template) for template in TEMPLATES)
@@ -102,7 +102,7 @@ class Resources:
         if values is None:
             return None
         document = await anyio.to_thread.run_sync(app.library.runs_of(owner).read_result, values["id"])
-        return await anyio.to_thread.run_sync(text_in_parts, uri, JSON, document, limit, *_range(values))
+        return await anyio.to_thread.run_sync(text_in_parts, uri, JSON, document, limit, _offset(values))
 
 
 def _match(template: UriTemplate, uri: str) -> dict[str, str] | None:
@@ -115,24 +115,24 @@ def _match(template: UriTemplate, uri: str) -> dict[str, str] | None:
     return words if are_plain else None
 
 
-def _range(values: dict[str, str]) -> tuple[int, int | None]:
-    """`offset` and `length` of the part that a URI asks for.
+def _offset(values: dict[str, str]) -> int:
+    """Where the part begins that a URI asks for.
 
     Raises:
-        InvalidArguments: one is not a number of bytes.
+        InvalidArguments: it is not a number of bytes.
     """
-    for name in ("offset", "length"):
-        if not re.fullmatch("[0-9]{1,12}", values.get(name, "0")):
-            raise InvalidArguments(f"{name} must be a number of bytes.")
-    return int(values.get("offset", "0")), int(values["length"]) if "length" in values else None
+    offset = values.get("offset", "0")
+    if not re.fullmatch("[0-9]{1,12}", offset):
+        raise InvalidArguments("offset must be a number of bytes.")
+    return int(offset)
 
 
 def _file_contents(uri: str, values: dict[str, str], data: bytes, limit: int) -> types.ReadResourceResult:
     """A file of a run: text as text, in parts where it is too large; anything else as it is."""
-    mime, (offset, length) = mime_of(values["file"], data), _range(values)
+    mime, offset = mime_of(values["file"], data), _offset(values)
     if data and text_of(data) is not None:
-        return text_in_parts(uri, mime, data, limit, offset, length)
-    blob = base64.b64encode(data[offset : None if length is None else offset + length]).decode()
+        return text_in_parts(uri, mime, data, limit, offset)
+    blob = base64.b64encode(data[offset:]).decode()
     return types.ReadResourceResult(contents=[types.BlobResourceContents(uri=uri, mime_type=mime, blob=blob)])
 
 

@@ -40,8 +40,8 @@ async def test_templates_tell_how_the_uris_are_made(client: Client) -> None:
 
     uris = {template.uri_template for template in templates}
     assert uris == {
-        "alita://runs/{id}{?offset,length}",
-        "alita://runs/{id}/{+file}{?offset,length}",
+        "alita://runs/{id}{?offset}",
+        "alita://runs/{id}/{+file}{?offset}",
     }
 
 

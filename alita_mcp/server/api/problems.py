@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from alita_mcp.errors import AlitaError, SandboxBusy, ToolNotFound, ToolUnavailable, TooMany, UsageError
+from alita_mcp.errors import AlitaError, SandboxBusy, TooMany, UsageError
 from alita_mcp.machine import edge_error
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.failures import log_defect
@@ -41,7 +41,7 @@ class Refusal(Exception):
 async def problem_response(request: Request, raised: Exception) -> Response:
     """The response for whatever a handler raised; nothing internal leaves the server."""
     # 1. The request: refused by us, or by the router (no such path or method).
-    # 2. One of our errors: 404, 409 and 422 are the sender's, 429 and 503 may pass.
+    # 2. One of our errors: 422 is the sender's, 429 and 503 may pass.
     # 3. A defect: a number, which the server's log explains.
     failure = edge_error(raised)
     match failure:
@@ -53,15 +53,11 @@ async def problem_response(request: Request, raised: Exception) -> Response:
         case HTTPException():
             problem = f"There is no {request.url.path!r}."
             refusal = Refusal(404, "not_found", problem, "Tasks are posted to /api/tasks.")
-        case ToolNotFound():
-            refusal = Refusal(404, "not_found", failure.message, failure.hint)
         case TooMany() | SandboxBusy():
             seconds = failure.retry_after_s if isinstance(failure, SandboxBusy) else RETRY_AFTER_S
             refusal = Refusal(429, "busy", failure.message, failure.hint, {"retry-after": str(seconds)})
         case UsageError():
             refusal = Refusal(422, "invalid", failure.message, failure.hint)
-        case ToolUnavailable():
-            refusal = Refusal(409, "conflict", failure.message, failure.hint)
         case AlitaError():
             refusal = Refusal(503, "unavailable", failure.message, failure.hint)
         case _:
