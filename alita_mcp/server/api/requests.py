@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio.to_thread
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
@@ -19,13 +19,6 @@ MAX_DEPTH = 32
 MAX_HOSTS = 32
 JSON = "application/json"
 
-
-def _integer(value: Any) -> Any:
-    """JSON knows no integers: 3.0 is one."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Integer = Annotated[int, BeforeValidator(_integer)]
 Host = Annotated[str, Field(max_length=253, pattern=r"^[A-Za-z0-9*_][A-Za-z0-9.*:_-]*$")]
 Amount = Annotated[float, Field(gt=0, le=1e9)]
 
@@ -36,11 +29,11 @@ class NewTask(Value):
     model_config = ConfigDict(strict=True)
 
     task: str = Field(min_length=1, max_length=MAX_TASK, pattern=r"\S")
-    max_steps: Integer | None = Field(default=None, ge=1, le=1_000)
-    max_tokens: Integer | None = Field(default=None, ge=1, le=10**12)
+    max_steps: int | None = Field(default=None, ge=1, le=1_000)
+    max_tokens: int | None = Field(default=None, ge=1, le=10**12)
     max_usd: Amount | None = None
     max_seconds: Amount | None = None
-    plans: Integer | None = Field(default=None, ge=0, le=8)
+    plans: int | None = Field(default=None, ge=0, le=8)
     memory: bool = True
     hosts: tuple[Host, ...] = Field(default=(), max_length=MAX_HOSTS)
     """Hosts that it may read at any address."""
