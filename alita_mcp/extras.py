@@ -94,16 +94,12 @@ class Installation(NamedTuple):
 
 def find_extra_problem(extra: Extra) -> Problem | None:
     """Why an extra cannot be used; None where it can, as far as is known without importing it."""
-    bounds = _bounds()
     for package in PACKAGES[extra]:
         version, module = _version_of(package), find_spec(package)
         if version is None:
             return Problem(f"{package} is not installed")
         if module is None or module.origin is None:  # a folder without its modules
             return Problem(f"{package} {version} is installed only in part", is_broken=True)
-        bound = bounds.get(package)
-        if bound is not None and version not in bound:
-            return Problem(f"{package} {version} is installed, and this version of alita needs {bound}")
     return None
 
 
@@ -188,19 +184,6 @@ def _version_of(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _bounds() -> dict[str, Any]:
-    """The versions that each package may have, by the metadata of this distribution."""
-    from importlib.metadata import PackageNotFoundError, requires
-
-    from packaging.requirements import Requirement
-
-    try:
-        requirements = [Requirement(line) for line in requires(DISTRIBUTION) or ()]
-    except PackageNotFoundError:
-        return {}
-    return {each.name.replace("-", "_"): each.specifier for each in requirements if each.marker}
 
 
 def _path_of(url: str) -> str:

@@ -184,11 +184,9 @@ class Settings(BaseSettings):
     web_allow: str = Field(default="", pattern=r"^[\w.:,\[\]\- ]*$")
     """`host:port` pairs, commas between, that the web agent may read although they are not public."""
     embedder: str | None = Field(default=None, pattern=r"^\S.*$")
-    """Embedding model for search by meaning: one that litellm names (`openai/…`, `voyage/…`, `ollama/…`), a
-    model2vec folder, `model2vec/NAME` (extra `search`), or `module:Class`; unset: search goes by words. Behind a name
-    of litellm's, `base_url=…` says where its server is; the same name at another address counts as another model. A
-    folder without a model or a class that cannot be loaded is an error at the start; a model that does not answer is
-    not: search goes by words until it does."""
+    """Embedding model for search by meaning (extra `search`): `none`, a model2vec folder, `model2vec/NAME`, or
+    `module:Class`; unset: the table that ships with the package. One that cannot be found is an error at the start;
+    one that does not answer is not: search goes by words until it does."""
     budget_usd: float = Field(default=2.0, ge=0)
     """What the models of one synthesis, or of one task, may cost where their prices are known; 0: anything."""
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
 
 import anyio
 import httpx
@@ -14,7 +12,7 @@ from pydantic import Field
 
 from alita_mcp.errors import UsageError
 from alita_mcp.models.litellm.backoff import retry_after_seconds
-from alita_mcp.research.addresses import PORTS, host_port
+from alita_mcp.research.addresses import host_port, parse_url
 from alita_mcp.research.http_client import TIMEOUT_S, read_body
 from alita_mcp.texts import map_texts
 from alita_mcp.values import Value
@@ -49,29 +47,22 @@ class Endpoint(Value):
 def endpoint(
     name: str, url: str, *, setting: str, key: str = "", key_header: str = "authorization", advice: str = ""
 ) -> Endpoint:
-    """The endpoint at a URL from the settings; a key, or the URL's user and password, become a header.
+    """The endpoint at a URL from the settings; a key becomes a header.
 
     Raises:
         UsageError: it is not an http(s) URL, or the key cannot be sent; the message names `setting`, not its value.
     """
     try:
-        parts = urlsplit(url.strip())
-        is_url = parts.scheme in PORTS and bool(httpx.URL(url.strip()).host) and parts.port != 0
-    except (ValueError, httpx.InvalidURL):
-        parts, is_url = urlsplit(""), False
-    if not is_url:
-        raise UsageError(f"{setting} is not an http(s) URL.", hint="Write it as https://host/path.")
+        base_url = str(parse_url(url).copy_with(query=None)).rstrip("/")
+    except UsageError:  # its text may hold a password
+        hint = "Write it as https://host/path, without a user name."
+        raise UsageError(f"{setting} is not a plain http(s) URL.", hint=hint) from None
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise UsageError(f"The key of {name!r} has characters that no key has.", hint=f"Check {setting}.")
     headers = {key_header: f"Bearer {key}" if key_header == "authorization" else key} if key else {}
-    if not key and parts.username is not None:
-        user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        headers = {"authorization": f"Basic {base64.b64encode(user.encode()).decode()}"}
-        key = parts.password or ""
-    path = quote(unquote(parts.path), safe="/+~@:").rstrip("/")
-    base_url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
-    advice = advice or f"Check {setting}."
-    return Endpoint(name=name, base_url=base_url, headers=headers, secret=key, advice=advice)
+    return Endpoint(
+        name=name, base_url=base_url, headers=headers, secret=key, advice=advice or f"Check {setting}."
+    )
 
 
 class JsonApi:

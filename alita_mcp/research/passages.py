@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
 
 import anyio.to_thread
@@ -30,8 +29,6 @@ MAX_PARTS = 3_000
 MAX_QUESTION, MAX_ROW = 2_000, 3_000
 CONTEXT_WEIGHT = 0.4
 """Weight of a word in the title or a heading, beside 1 for one in the text."""
-DUPLICATE_SHARE = 0.7
-"""Parts with this share of their words in common say the same."""
 _BLOCK = re.compile(
     r"""(?P<code>^[ ]{0,3}(?:```|~~~).*(?:\n(?s:.*?)(?:^[ ]{0,3}(?:```|~~~).*$|\Z)|\Z))
     | (?P<heading>^\#{1,6}[ \t]+\S.*$)
@@ -66,11 +63,6 @@ class Part:
     def full_text(self) -> str:
         """The text with its header."""
         return f"{self.header}\n{self.text}" if self.header else self.text
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """The words of the text with its header."""
-        return frozenset(words_in(self.full_text))
 
 
 async def best_passages(question: str, documents: Sequence[Document], tokens: int) -> tuple[Passage, ...]:
@@ -122,7 +114,7 @@ def _choose_passages(
         cost = len(part.full_text) + 2
         if not chosen and cost > left:
             return (_passage(part.full_text[:left], documents[part.document], scores[number]),)
-        if cost <= left and not any(_is_repetition(part, parts[other]) for other in chosen):
+        if cost <= left and all(part.full_text != parts[other].full_text for other in chosen):
             chosen.append(number)
             left -= cost
     # Neighbours become one passage, in the document's order; a table's header is shown once.
@@ -139,12 +131,6 @@ def _choose_passages(
         passages.append(passage)
         last = part
     return tuple(sorted(passages, key=lambda passage: -passage.score))
-
-
-def _is_repetition(one: Part, other: Part) -> bool:
-    shared, total = len(one.words & other.words), len(one.words | other.words)
-    are_neighbours = one.document == other.document and abs(one.place - other.place) == 1
-    return shared >= DUPLICATE_SHARE * max(1, total) and not are_neighbours
 
 
 def _passage(text: str, document: Document, score: float) -> Passage:

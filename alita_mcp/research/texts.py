@@ -7,15 +7,11 @@ import re
 from datetime import date
 from typing import Any
 
-from alita_mcp.texts import clip
+from alita_mcp import texts as plain_texts
+from alita_mcp.unseen import HIDDEN
 
 MAX_QUERY = 400
 _MAX_MARKUP = 5_000
-_INVISIBLE = re.compile(
-    r"[\x00-\x20\x7f-\xa0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff"
-    r"\U000e0000-\U000e007f]+"
-)
-"""White space, control characters, and what hides or reorders text."""
 _URL = re.compile(r"https?://[^\s<>\"'`|)\]}]+")
 
 
@@ -23,8 +19,7 @@ def one_line(text: Any, limit: int) -> str:
     """A text in one line of at most `limit` characters, without invisible characters; empty for other values."""
     if not isinstance(text, str):
         return ""
-    plain = text[: limit * 4].encode("utf-8", "replace").decode("utf-8")
-    return clip(_INVISIBLE.sub(" ", plain).strip(), limit)
+    return plain_texts.one_line(HIDDEN.sub(" ", text[: limit * 4]), limit)
 
 
 def urls_in(text: str) -> list[str]:

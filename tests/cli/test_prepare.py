@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.cli.setup.prepare import describe_embedded, find_embedded
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
+from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
+from tests.in_process import InProcessSandbox
 from tests.sandbox.wasm import slow_to_prepare
+from tests.scripted_sandbox import ScriptedSandbox
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,8 +38,38 @@ def test_it_makes_the_sandbox_ready_and_says_what_there_is(
     assert "Tools run in: wasm\n✓ embedded Python: component " in again.out
     assert found["path"] in again.out
     assert "compiled before; nothing to do" in again.out
+    assert "✓ starter tools: proved before; nothing to do" in again.out
     assert "prepare: sandbox" in again.err
     assert alita("prepare", "--json").json == first.json | {"compiled_now": False}
+
+
+def test_it_proves_the_starter_tools_for_the_sandbox_once(
+    alita: Alita, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALITA_SANDBOX", "tests.cli.test_prepare:Elsewhere")
+    first = alita("prepare")
+    assert first.status == 0
+    assert "✓ starter tools: proved just now: calculate, convert_units, text_statistics, " in first.out
+    again = alita("prepare", "--json").json
+    assert (again["sandbox"], again["proved_now"], again["failed"]) == ("elsewhere", [], {})
+    monkeypatch.setenv("ALITA_SANDBOX", "tests.cli.test_prepare:Broken")
+    failed = alita("prepare")
+    assert "proved" not in failed.out
+    assert "✗ 'calculate' v1 fails its gates in the broken sandbox: " in failed.out
+
+
+class Elsewhere(InProcessSandbox):
+    """A kind of sandbox that no starter tool was proved in."""
+
+    def __init__(self, _settings: Settings) -> None:
+        super().__init__(kind="elsewhere")
+
+
+class Broken(ScriptedSandbox):
+    """Gives each tool the wrong result."""
+
+    def __init__(self, _settings: Settings) -> None:
+        super().__init__(lambda _job: RunResult(status="ok", value="wrong"), "broken")
 
 
 def test_what_fails_is_said_with_what_to_do(

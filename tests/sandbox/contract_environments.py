@@ -21,9 +21,9 @@ class EnvironmentContract:
         self, sandbox: IsolatedSandbox, digest: str
     ) -> None:
         assert await sandbox.store.has_environment(digest) is None
-        environment = await sandbox.environments.obtain(digest, (), making(tar_of(HELLO, folder("empty"))))
+        environment = await sandbox.environments.obtain(digest, making(tar_of(HELLO, folder("empty"))))
         assert await sandbox.store.has_environment(digest) == environment.location
-        assert await sandbox.environments.obtain(digest, (), making(b"no tar")) == environment
+        assert await sandbox.environments.obtain(digest, making(b"no tar")) == environment
         result = await sandbox.run(Job(code=USES_HELLO, function="f", arguments={}, environment=environment))
         assert result.value == [42, "1", None, "OSError"], result
 

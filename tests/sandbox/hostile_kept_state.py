@@ -215,14 +215,13 @@ def f():
     n = 0
     try:
         while True:
-            os.dup(1)
+            os.open("/dev/null", os.O_RDONLY)
             n += 1
     except OSError:
         return n
 """,
         gives(lambda n: 100 < n < 300),
         times=3,
-        embedded=gives(lambda n: n < 300),
     ),
     Hostile(
         "expected_values_searched",

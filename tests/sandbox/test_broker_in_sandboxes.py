@@ -192,7 +192,7 @@ def f():
     async def test_requests_and_httpx_go_through_the_proxy_with_and_without_tls(
         self, sandbox: IsolatedSandbox, site: Site, digest: str
     ) -> None:
-        environment = await sandbox.environments.obtain(digest, (), making(tar_of(library_files())))
+        environment = await sandbox.environments.obtain(digest, making(tar_of(library_files())))
         authority = trustme.CA()
         code = f"""{GET}
 import httpx, requests, ssl

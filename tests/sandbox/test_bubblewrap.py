@@ -59,7 +59,7 @@ class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
     async def test_an_environment_is_seen_although_its_home_is_private(
         self, sandbox: BubblewrapSandbox, home: Path, digest: str
     ) -> None:
-        environment = await sandbox.environments.obtain(digest, (), making(tar_of(HELLO)))
+        environment = await sandbox.environments.obtain(digest, making(tar_of(HELLO)))
         await anyio.Path(home).chmod(0o700)
         job = Job(code="import hello\ndef f():\n    return hello.X\n", function="f", arguments={})
         assert (await sandbox.run(job.model_copy(update={"environment": environment}))).value == 41

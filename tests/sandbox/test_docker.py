@@ -84,7 +84,7 @@ class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
             ]
         )
         with anyio.fail_after(WAIT_SECONDS):
-            environment = await sandbox.environments.obtain(digest, (), making(tar_of(HELLO)))
+            environment = await sandbox.environments.obtain(digest, making(tar_of(HELLO)))
         assert holder not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).split()
         result = await sandbox.run(Job(code=USES_HELLO, function="f", arguments={}, environment=environment))
         assert result.value[0] == 42, result

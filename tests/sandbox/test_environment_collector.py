@@ -21,7 +21,7 @@ NOW = 1_000_000.0
 
 
 def use(digest: str, age: float = 0.0, size: int = 1, *, in_use: bool = False) -> Use:
-    return Use(digest=digest, packages=(), size_bytes=size, last_used=NOW - age, in_use=in_use)
+    return Use(digest=digest, size_bytes=size, last_used=NOW - age, in_use=in_use)
 
 
 def chosen(uses: list[Use], *, keep: float = 100.0, size: int = 1000) -> list[str]:
@@ -75,7 +75,7 @@ def digests(dropped: tuple[Use, ...]) -> list[str]:
 async def test_an_environment_stays_while_it_is_in_use_and_goes_afterwards(
     kept: EnvironmentCache, store: TrustingBackEnd, uses: Uses, home: Path
 ) -> None:
-    environment = await kept.obtain("abc", ("packaging",), tar)
+    environment = await kept.obtain("abc", tar)
     assert await kept.collect(keep_seconds=0) == ()
     assert [(use.digest, use.size_bytes, use.in_use) for use in uses.list_uses()] == [("abc", 5, True)]
     async with kept.hold_environment(environment), kept.hold_environment(None):
@@ -92,7 +92,7 @@ async def test_an_environment_stays_while_it_is_in_use_and_goes_afterwards(
 async def test_an_environment_that_is_gone_or_elsewhere_is_not_held(
     kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
-    environment = await kept.obtain("abc", (), tar)
+    environment = await kept.obtain("abc", tar)
     strange = Environment(digest="never", location="/etc")
     for asked in (strange, environment.model_copy(update={"location": "/etc"})):
         with pytest.raises(EnvironmentGone, match="no longer exists"):
@@ -108,7 +108,7 @@ async def test_what_a_killed_builder_left_half_done_goes_and_what_is_being_built
     kept: EnvironmentCache, store: TrustingBackEnd, uses: Uses, home: Path
 ) -> None:
     with pytest.raises(SandboxError, match="not now"):
-        await kept.obtain("half", (), refusing)
+        await kept.obtain("half", refusing)
     folder = home / "environments" / ".uses" / "trusting"
     async with Uses(home, "trusting").lock("busy"):
         await kept.collect()
@@ -124,7 +124,7 @@ async def test_an_environment_without_a_whole_record_is_built_anew(
     with pytest.raises(EnvironmentGone):
         async with kept.hold_environment(Environment(digest="abc", location="at abc")):
             pytest.fail("it was held")
-    await kept.obtain("abc", (), tar)
+    await kept.obtain("abc", tar)
     assert store.environments == {"abc": b"a tar"}
     (home / "environments" / ".uses" / "trusting" / "abc.json").write_text('{"kind": "tru')
     assert uses.list_uses() == ()
@@ -139,7 +139,7 @@ async def test_an_environment_that_another_process_keeps_locked_is_an_error(
     folder.mkdir(parents=True)
     cache = EnvironmentCache(store, Uses(home, "trusting", lock_seconds=0.1))
     with FileLock(folder / "abc.lock"), pytest.raises(SandboxError, match="has locked"):
-        await cache.obtain("abc", (), tar)
+        await cache.obtain("abc", tar)
 
 
 async def test_two_processes_build_an_environment_once(
@@ -155,9 +155,9 @@ async def test_two_processes_build_an_environment_once(
     other = EnvironmentCache(store, Uses(home, "trusting"))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(kept.obtain, "abc", (), slow)
+            tasks.start_soon(kept.obtain, "abc", slow)
             await begun.wait()
-            tasks.start_soon(other.obtain, "abc", (), refusing)
+            tasks.start_soon(other.obtain, "abc", refusing)
             await anyio.wait_all_tasks_blocked()
             finish.set()
     assert store.environments == {"abc": b"of the first"}
@@ -167,7 +167,7 @@ async def test_tending_collects_and_goes_on_after_a_failure(
     store: TrustingBackEnd, uses: Uses, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = EnvironmentCache(store, uses, tend_seconds=0.01)
-    await kept.obtain("abc", (), tar)
+    await kept.obtain("abc", tar)
     unmark(home)
     store.failure = SandboxError("the engine is away")
     with anyio.fail_after(60):

@@ -38,10 +38,10 @@ async def prepare(*, output: Printer) -> None:
     if kind == "wasm":
         lines.append(describe_embedded(after))
         lines.append("  compiled just now" if done["compiled_now"] else "  compiled before; nothing to do")
-    proved = ", ".join(done["proved_now"])
-    lines.append(
-        f"✓ starter tools: proved just now: {proved}" if proved else "✓ starter tools: proved before"
-    )
+    if proved := ", ".join(done["proved_now"]):
+        lines.append(f"✓ starter tools: proved just now: {proved}")
+    elif not failed:
+        lines.append("✓ starter tools: proved before; nothing to do")
     lines += [f"✗ {why}" for why in failed.values()]
     output.print_result(done, "\n".join(lines))
 

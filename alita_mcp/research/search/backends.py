@@ -24,8 +24,6 @@ BACKENDS = ("github", "searxng", "tavily", "brave")
 KEYLESS = "github"
 """It works without a key or an address."""
 APIS = {"github": GITHUB, "searxng": SEARXNG, "tavily": TAVILY, "brave": BRAVE}
-TIMEOUT_S = 12.0
-"""For one back end; ours end by themselves before it."""
 MAX_HITS = 50
 _FLATTENING = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how little the first ranks stand out."""
@@ -75,9 +73,8 @@ def api_endpoint(name: str, api: SearchApi, setting: str, value: str) -> Endpoin
 class MergedSearch:
     """Search over several back ends."""
 
-    def __init__(self, backends: Sequence[JsonSearch], *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, backends: Sequence[JsonSearch]) -> None:
         self._backends = tuple(backends)
-        self._timeout_s = timeout_s
 
     @property
     def backends(self) -> tuple[str, ...]:
@@ -94,12 +91,9 @@ class MergedSearch:
 
         async def ask_backend(number: int, backend: JsonSearch) -> None:
             try:
-                with anyio.fail_after(self._timeout_s):
-                    hits[number] = (await backend.search(plain, limit))[:limit]
+                hits[number] = await backend.search(plain, limit)
             except UsageError as refused:
                 failed[number] = str(refused)
-            except TimeoutError:
-                failed[number] = f"{backend.name} did not answer within {self._timeout_s:g} s."
 
         async with anyio.create_task_group() as tasks:
             for number, backend in enumerate(self._backends):

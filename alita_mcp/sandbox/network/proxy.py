@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import ssl
-from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -42,14 +41,6 @@ class Clocks(NamedTuple):
 
 
 USUAL_CLOCKS = Clocks()
-
-
-class FramedStream(ByteStream):
-    """Client's connection whose every write is costly."""
-
-    @abstractmethod
-    async def send_last(self, item: bytes) -> None:
-        """Sends bytes together with the end."""
 
 
 async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
@@ -193,11 +184,9 @@ class _Copying:
                 response = request.forward_response(data)
                 self.whole = request.is_answered or not data
                 self.response_started |= bool(response)
-                if self.whole:
-                    await _send_last(self._client, response)
-                elif response:
-                    await self._client.send(response)
+                await self._client.send(response)
                 self._note_progress()
+            await self._client.send_eof()
         except EgressRefused as refusal:
             self.refusal = refusal
         except _GONE:
@@ -223,17 +212,9 @@ def refusal_response(refusal: EgressRefused) -> bytes:
 
 
 async def _refuse(client: ByteStream, refusal: EgressRefused, clocks: Clocks) -> bool:
-    await _send_last(client, refusal_response(refusal))
+    await client.send(refusal_response(refusal))
+    await client.send_eof()
     return await _discard_rest(client, clocks)
-
-
-async def _send_last(client: ByteStream, data: bytes) -> None:
-    """Sends the last bytes, and that they are the last."""
-    if isinstance(client, FramedStream):
-        await client.send_last(data)
-    else:
-        await client.send(data)
-        await client.send_eof()
 
 
 async def _discard_rest(client: ByteStream, clocks: Clocks) -> bool:

@@ -63,9 +63,7 @@ class EnvironmentCache:
         self._open: Counter[str] = Counter()
         """How many workers of this process have an environment."""
 
-    async def obtain(
-        self, digest: str, packages: tuple[str, ...], make: Callable[[], Awaitable[bytes]]
-    ) -> Environment:
+    async def obtain(self, digest: str, make: Callable[[], Awaitable[bytes]]) -> Environment:
         """The environment of a digest; `make` gives its tar when it is not stored."""
         async with self._uses.lock(digest):
             location = await self._find(digest)
@@ -73,7 +71,7 @@ class EnvironmentCache:
                 self._uses.forget_record(digest)  # of another engine, or removed by a person
                 tar = await make()
                 location = await self._store.store_environment(digest, tar)
-                await to_thread.run_sync(self._uses.note, digest, packages, len(tar))
+                await to_thread.run_sync(self._uses.note, digest, len(tar))
             return Environment(digest=digest, location=location)
 
     @asynccontextmanager

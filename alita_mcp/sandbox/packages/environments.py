@@ -123,7 +123,7 @@ class EnvironmentBuilder(EnvironmentCache):
             return tar
 
         digest = environment_digest(lock, self._back_end.kind, await self._uses.home_id())
-        return await self.obtain(digest, tuple(names), install)
+        return await self.obtain(digest, install)
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
@@ -139,7 +139,7 @@ class EnvironmentBuilder(EnvironmentCache):
 
         which = version("uv") if own else self._static_uvs.get(machine)
         words = f"uv {which} {python}\n{self._back_end.kind}\n{await self._uses.home_id()}\n"
-        return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
+        return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), make)
 
     async def _ask(
         self, request: dict[str, Any], packages: Sequence[str], python: str, progress: Progress

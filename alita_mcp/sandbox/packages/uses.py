@@ -32,7 +32,6 @@ class Record(Value):
     """Stored facts about a complete environment; earlier versions stored more."""
 
     model_config = ConfigDict(extra="ignore")
-    packages: tuple[str, ...]
     size_bytes: int
 
 
@@ -93,13 +92,13 @@ class Uses:
         """Whether anybody builds or drops it now."""
         return is_lock_held(self._lock_file(digest))
 
-    def note(self, digest: str, packages: tuple[str, ...], size_bytes: int) -> None:
+    def note(self, digest: str, size_bytes: int) -> None:
         """Records that an environment is complete.
 
         Raises:
             SandboxError: the home cannot be written.
         """
-        record = Record(packages=packages, size_bytes=size_bytes)
+        record = Record(size_bytes=size_bytes)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._record_file(digest).write_text(record.model_dump_json(), "utf-8")

@@ -164,11 +164,10 @@ class Worker:
                 await self.transport.send(frame)
             await self.transport.send(last + encode(kind, 0, json.dumps(words).encode()))
 
-    async def send(self, kind: Kind, stream: int = 0, payload: bytes = b"", *, last: bool = False) -> None:
-        """Sends one frame, and the end of its stream if it is the `last`; the frames of several tasks never mix."""
-        end = encode(Kind.END, stream) if last else b""
+    async def send(self, kind: Kind, stream: int = 0, payload: bytes = b"") -> None:
+        """Sends one frame; the frames of several tasks never mix."""
         async with self._sending:
-            await self.transport.send(encode(kind, stream, payload) + end)
+            await self.transport.send(encode(kind, stream, payload))
 
     async def next_frame(self) -> Frame:
         """The next frame.

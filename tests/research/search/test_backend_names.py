@@ -47,8 +47,8 @@ def test_back_ends_are_those_named_or_those_set_up(
         ({"search": "tavily"}, "ALITA_SEARCH names 'tavily', which needs TAVILY_API_KEY"),
         ({"search": "brave"}, "needs BRAVE_API_KEY"),
         ({"search": "searxng"}, "needs ALITA_SEARXNG_URL"),
-        ({"searxng_url": "ftp://example.org"}, "ALITA_SEARXNG_URL is not an http"),
-        ({"searxng_url": "http://[bad"}, "ALITA_SEARXNG_URL is not an http"),
+        ({"searxng_url": "ftp://example.org"}, "ALITA_SEARXNG_URL is not a plain http"),
+        ({"searxng_url": "http://[bad"}, "ALITA_SEARXNG_URL is not a plain http"),
         ({"search": "github", "web_allow": "nonsense"}, "Invalid part 'nonsense' of ALITA_WEB_ALLOW"),
     ],
 )

@@ -17,7 +17,7 @@ from tests.sandbox.arena import Arena
 from tests.tables import each_case
 
 TOLD = """
-import csv, configparser, errno, fileinput, glob, gzip, io, json, linecache, logging, os, pathlib, shelve, shutil, stat
+import csv, configparser, errno, fileinput, glob, gzip, io, json, linecache, logging, os, pathlib, re, shelve, shutil, stat
 import sys, tarfile, tempfile, zipfile
 from pathlib import Path
 
@@ -27,7 +27,8 @@ def told(action):
     except Exception as problem:
         number = getattr(problem, "errno", None)
         name = errno.errorcode.get(number) if number else None
-        return [type(problem).__name__, str(problem), number, name, str(getattr(problem, "filename", None))]
+        text = re.sub(r"\\[Errno \\d+\\] ", "", str(problem))  # the numbers are those of the system
+        return [type(problem).__name__, text, name, str(getattr(problem, "filename", None))]
 """
 SAME = {
     "text": """
@@ -200,17 +201,17 @@ def test_the_scratch_folder_behaves_as_a_folder_of_linux(arena: Arena, name: str
 @each_case(
     "attempt, error",
     [
-        ("open('/etc/passwd')", "[Errno 2] No such file or directory: '/etc/passwd'"),
-        ("open('/proc/self/environ')", "[Errno 2] No such file or directory: '/proc/self/environ'"),
-        ("open('../../../etc/hostname')", "[Errno 2] No such file or directory: '../../../etc/hostname'"),
-        ("open('C:\\\\Windows')", "[Errno 2] No such file or directory: 'C:\\\\Windows'"),
-        ("open('/new', 'w')", "[Errno 13] Permission denied: '/new'"),
-        ("open('/dev/new', 'w')", "[Errno 13] Permission denied: '/dev/new'"),
-        ("os.mkdir('/new')", "[Errno 13] Permission denied: '/new'"),
-        ("os.rename('/tmp', '/new')", "[Errno 13] Permission denied: '/tmp' -> '/new'"),
-        ("os.rmdir('/tmp')", "[Errno 13] Permission denied: '/tmp'"),
-        ("os.remove('/dev/null')", "[Errno 13] Permission denied: '/dev/null'"),
-        ("os.chmod('/', 0o777)", "[Errno 1] Operation not permitted: '/'"),
+        ("open('/etc/passwd')", "No such file or directory: '/etc/passwd'"),
+        ("open('/proc/self/environ')", "No such file or directory: '/proc/self/environ'"),
+        ("open('../../../etc/hostname')", "No such file or directory: '../../../etc/hostname'"),
+        ("open('C:\\\\Windows')", "No such file or directory: 'C:\\\\Windows'"),
+        ("open('/new', 'w')", "Permission denied: '/new'"),
+        ("open('/dev/new', 'w')", "Permission denied: '/dev/new'"),
+        ("os.mkdir('/new')", "Permission denied: '/new'"),
+        ("os.rename('/tmp', '/new')", "Permission denied: '/tmp' -> '/new'"),
+        ("os.rmdir('/tmp')", "Permission denied: '/tmp'"),
+        ("os.remove('/dev/null')", "Permission denied: '/dev/null'"),
+        ("os.chmod('/', 0o777)", "Operation not permitted: '/'"),
     ],
 )
 def test_outside_of_the_scratch_folder_nothing_is_there_and_nothing_can_be_made(
@@ -283,12 +284,12 @@ def test_errors_that_a_tool_makes_by_their_number_have_their_class(arena: Arena)
         """
         named = ["ENOENT", "EACCES", "EEXIST", "ENOTDIR", "EISDIR", "EPIPE", "ETIMEDOUT", "ECONNREFUSED", "ENOSPC"]
         made = [OSError(getattr(errno, name), "x") for name in named]
-        return [[type(each).__name__ for each in made], [errno.ENOENT, errno.errorcode[13], os.strerror(errno.ENOTEMPTY)]]
+        return [[type(each).__name__ for each in made], os.strerror(errno.ENOTEMPTY)]
         """,
     ) == [
         ["FileNotFoundError", "PermissionError", "FileExistsError", "NotADirectoryError", "IsADirectoryError",
          "BrokenPipeError", "TimeoutError", "ConnectionRefusedError", "OSError"],
-        [2, "EACCES", "Directory not empty"],
+        "Directory not empty",
     ]  # fmt: skip
 
 

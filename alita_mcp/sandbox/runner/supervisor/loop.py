@@ -85,17 +85,13 @@ class HostLink:
         self._waiting += encode(kind, stream, payload, self._token)
 
     def send(self, kind: Kind, stream: int = 0, payload: bytes = b"") -> None:
-        """Queues a frame and flushes."""
+        """Queues a frame and writes what the pipe takes now."""
         self.queue(kind, stream, payload)
-        self.flush()
+        self._write()
 
     def send_json(self, kind: Kind, value: object) -> None:
         """Sends a frame whose payload is JSON."""
         self.send(kind, 0, json.dumps(value).encode())
-
-    def flush(self) -> None:
-        """Writes what the pipe takes now."""
-        self._write()
 
     def drain(self) -> None:
         """Writes everything that waits, however long it takes."""

@@ -85,7 +85,6 @@ class Tunnel:
         self._loop.watch(accepted.fileno(), lambda events: self._on_ready(connection, events))
         self._link.queue(Kind.OPEN, connection.stream)
         self._collect(connection)
-        self._link.flush()
         if len(self._connections) >= MAX_CONNECTIONS:
             self._loop.change(self._listener.fileno(), 0)  # more of them wait in the listener's queue
 

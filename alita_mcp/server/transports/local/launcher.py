@@ -14,6 +14,8 @@ from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Endpoint, Re
 if TYPE_CHECKING:
     import subprocess
 
+PROGRAM = ("-m", "alita_mcp.server.transports.local.process")
+"""What Python runs as the server; the endpoint's name follows."""
 START_WITHIN_S = 60.0
 """How long a new server may take until it listens; after it this process serves its client alone."""
 RETRY_S = 0.02
@@ -30,6 +32,8 @@ class Launcher:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._process: subprocess.Popen[bytes] | None = None
+        self.own: subprocess.Popen[bytes] | None = None
+        """The server for this client alone, once there is one."""
 
     def connect(self) -> socket.socket | None:
         """A connection to the server; None where none listens."""
@@ -37,7 +41,7 @@ class Launcher:
             link = connect(self._endpoint, "mcp").socket
         except (ConnectionError, FileNotFoundError):
             return None
-        link.settimeout(POLL_S)
+        link.settimeout(None)
         return link
 
     def start(self) -> None:
@@ -55,7 +59,7 @@ class Launcher:
         log_path = self._endpoint.folder / f"{self._endpoint.name}.log"
         with open_log(log_path) as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "alita_mcp.server.transports.local.process", self._endpoint.name],
+                [sys.executable, *PROGRAM, self._endpoint.name],
                 cwd=self._endpoint.folder,
                 # glibc would keep what many threads free: two arenas save a tenth of the server's memory
                 env={"MALLOC_ARENA_MAX": "2", **self._endpoint.environment},
@@ -98,13 +102,12 @@ class Launcher:
 
         mine, its = socket.socketpair()
         with its:
-            subprocess.Popen(
+            self.own = subprocess.Popen(
                 [sys.executable, "-m", "alita_mcp.server.transports.entry"],
                 env={**self._endpoint.environment, SWITCH: OFF[0]},
                 stdin=its.fileno(),
                 stdout=its.fileno(),
             )
-        mine.settimeout(POLL_S)
         return mine
 
     def server_after_loss(self) -> socket.socket:

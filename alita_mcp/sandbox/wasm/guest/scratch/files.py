@@ -133,9 +133,9 @@ class Files:
                 raise error(errno.EEXIST)
             if flags & os.O_DIRECTORY and not node.is_folder:
                 raise error(errno.ENOTDIR)
-            if node.is_folder and flags & (os.O_CREAT | os.O_ACCMODE):
+            if node.is_folder and flags & (os.O_CREAT | os.O_WRONLY):
                 raise error(errno.EISDIR)
-            if flags & os.O_ACCMODE:
+            if flags & os.O_WRONLY:  # a bit of its own here, and part of O_RDWR
                 node.need_writable()
         if flags & os.O_TRUNC and stat.S_ISREG(node.mode):
             self.tree.set_size(node, 0)

@@ -69,6 +69,7 @@ def install() -> Files:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     replace((os, posix), "DirEntry", DirEntry)
+    vars(os)["O_CLOEXEC"] = 1 << 19  # or `open` would call a function that is not here
     # `open` as the standard library has it in Python, on the buffers that it has in C
     written = inspect.unwrap(_pyio.open)
     names = {**vars(_pyio), "FileIO": FileIO, "open": None}

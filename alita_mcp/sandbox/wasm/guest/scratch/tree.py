@@ -1,6 +1,7 @@
 """Tree of the scratch folder in memory: files and folders, their modes, times and limits; there are no links.
 
-What lies outside of it is `/`, `/dev` and `/dev/null`, which cannot be changed. Errors are those of Linux.
+What lies outside of it is `/`, `/dev` and `/dev/null`, which cannot be changed. Errors are those of Linux, with the
+numbers and texts of WASI.
 """
 
 from __future__ import annotations
