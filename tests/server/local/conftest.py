@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +19,11 @@ from alita_mcp.server.transports.local.endpoint import Endpoint, find_endpoint
 from tests.conftest import CACHE
 from tests.living import alive
 from tests.server.processes import PATIENCE_S, environment
+
+in_home = pytest.mark.skipif(
+    sys.platform == "win32" or Path(f"/run/user/{os.getuid()}").is_dir(),
+    reason="the private folder is the session's, not the test's",
+)
 
 
 @dataclass(frozen=True)

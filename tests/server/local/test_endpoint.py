@@ -21,15 +21,12 @@ from alita_mcp.server.transports.local.endpoint import (
     private_folder,
     read_key,
 )
-from tests.server.local.conftest import User
+from tests.server.local.conftest import User, in_home
 from tests.server.local.scripted_server import listening
 from tests.server.processes import ENTRY, environment, started
 from tests.small_disk import fill, small_disk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX sockets and modes")
-in_home = pytest.mark.skipif(
-    Path(f"/run/user/{os.getuid()}").is_dir(), reason="the folder is the session's, not the test's"
-)
 
 RUN_ENTRY = "from alita_mcp.server.transports.entry import main; main()"
 

@@ -22,7 +22,7 @@ from mcp import StdioServerParameters
 
 from tests.living import alive
 from tests.server.connections import SHOUT, Connection, client_of, publish_spin
-from tests.server.local.conftest import User
+from tests.server.local.conftest import User, in_home
 from tests.server.local.scripted_server import listening
 from tests.server.processes import ENTRY, META, PATIENCE_S, RUN_ALITA, gone, started
 
@@ -252,6 +252,23 @@ async def test_a_server_that_cannot_start_ends_the_relay_with_its_status_and_wor
         assert await peer.ended() == exit_status
         assert words in peer.stderr
         assert "Traceback" not in peer.stderr
+
+
+@in_home
+async def test_a_client_that_cannot_share_a_server_after_a_loss_gets_its_own(stocked_user: User) -> None:
+    user = stocked_user
+    async with started(ENTRY, user.environment(), user.folder) as peer:
+        await peer.initialize()
+        await peer.request("tools/list")
+        user.endpoint().folder.chmod(0o755)
+        (await user.server()).kill()
+        assert (await peer.request("tools/list"))["result"]["tools"]
+        assert "serving this client alone" in peer.stderr
+        assert "Traceback" not in peer.stderr
+        (own,) = [each for each in user.processes() if ENTRY[-1] in each.cmdline() and each.pid != peer.pid]
+        await peer.end_input()
+        assert await peer.ended() == 0
+        await gone([own])
 
 
 async def test_a_server_that_does_not_answer_is_named_by_status_and_stop(stocked_user: User) -> None:

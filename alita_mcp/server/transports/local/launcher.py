@@ -20,7 +20,7 @@ START_WITHIN_S = 60.0
 """How long a new server may take until it listens; after it this process serves its client alone."""
 RETRY_S = 0.02
 LOST_RACE_S = 2.0
-"""How soon a server is started again if the last one ended because another was first."""
+"""How soon a server is started again if the last one ended because another was first; twice as late each time."""
 POLL_S = 0.4
 """How often a relay looks whether its parent is still there."""
 MAX_LOG_BYTES = 1_000_000
@@ -77,7 +77,7 @@ class Launcher:
             Refused: it ended at its start, or is not this user's.
         """
         give_up = time.monotonic() + START_WITHIN_S
-        started = time.monotonic()
+        started, patience_s = time.monotonic(), LOST_RACE_S
         while time.monotonic() < give_up:
             link = self.connect()
             if link is not None:
@@ -86,7 +86,8 @@ class Launcher:
             if status is not None and status > 0:
                 raise Refused(f"it ended with exit status {status}")
             # It is not there yet, lost the race against another one, or was killed.
-            if self._process is None or (status is not None and time.monotonic() > started + LOST_RACE_S):
+            if self._process is None or (status is not None and time.monotonic() > started + patience_s):
+                patience_s *= 1 if self._process is None else 2
                 self.start()
                 started = time.monotonic()
             time.sleep(RETRY_S)
