@@ -10,9 +10,11 @@ import builtins
 import ctypes
 import importlib
 import json
+import ntpath
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -44,6 +46,7 @@ POSIX_TIME = """
     CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID CLOCK_REALTIME CLOCK_THREAD_CPUTIME_ID clock_getres clock_gettime
     clock_settime tzset
 """
+WINDOWS_FLAGS = "CREATE_BREAKAWAY_FROM_JOB CREATE_NEW_PROCESS_GROUP CREATE_NO_WINDOW DETACHED_PROCESS"
 POSIX_SOCKET = "AF_UNIX CMSG_LEN SCM_RIGHTS recv_fds send_fds sethostname"
 POSIX_SIGNAL = """
     SIG_BLOCK SIG_SETMASK SIG_UNBLOCK SIGALRM SIGBUS SIGCHLD SIGCONT SIGHUP SIGIO SIGKILL SIGPIPE SIGPROF SIGQUIT
@@ -78,7 +81,10 @@ class System(ModuleType):
 def simulate(platform: str) -> None:
     """From now on modules of ours find what there is on `platform`, `win32` or `darwin`; none may be imported yet."""
     windows = platform == "win32"
-    named: dict[str, Any] = {"name": "nt", "supports_dir_fd": set()} if windows else {}
+    named: dict[str, Any] = {}
+    if windows:
+        path = Without(os.path, "", expandvars=ntpath.expandvars)
+        named = {"name": "nt", "supports_dir_fd": set(), "path": path}
     other: dict[str, ModuleType] = {
         "os": Without(os, LINUX_OS + POSIX_OS * windows, **named),
         "time": Without(time, f"{LINUX_TIME} {POSIX_TIME * windows}"),
@@ -88,6 +94,7 @@ def simulate(platform: str) -> None:
     }
     if windows:
         other["anyio"] = Without(anyio, "", open_process=_open_on_windows)
+        other["subprocess"] = Without(subprocess, "", **dict.fromkeys(WINDOWS_FLAGS.split(), 0))
     else:
         other["ctypes"] = Without(ctypes, "", CDLL=_library_of_macos)
     blocked = (POSIX_MODULES * windows).split()
@@ -159,6 +166,8 @@ def main() -> None:
 
     here = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.simulated_platform import simulate; "
     process._ENTER = here + f"simulate({platform!r}); " + process._ENTER
+    launcher = importlib.import_module("alita_mcp.server.transports.local.launcher")
+    launcher.PROGRAM = (__file__, platform, *launcher.PROGRAM[1:])
     importlib.import_module(module).main()
 
 

@@ -56,7 +56,7 @@ class Run:
         self.id = run
         self.request = request
         self.parts = parts
-        self.observations = Observations(run, request.task, parts.runs)
+        self.observations = Observations(request.task)
         self.draft = ""
         """The best answer so far."""
         self.notes: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ async def _recall(run: Run) -> str:
         for each in found.values:
             sources = () if each.source is None else (each.source,)
             run.observations.adopt(
-                Observation(each.name, "", each.value, as_text(each.value), sources, is_data=bool(sources))
+                Observation(each.name, each.value, as_text(each.value), sources, is_data=bool(sources))
             )
         await run.emit("recalled", f"{len(found.ids)} memories", data={"ids": list(found.ids)})
     return found.text

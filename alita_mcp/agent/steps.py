@@ -92,7 +92,6 @@ class Steps:
             ok=ok,
             observation=text,
             reference=observation.reference if observation else "",
-            uri=observation.uri if observation else "",
             seconds=round(time.monotonic() - begun, 3),
             cost_usd=(self._run.parts.meter.usage.cost_usd or 0.0) - spent,
         )

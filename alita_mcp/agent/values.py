@@ -57,8 +57,6 @@ class Step(Value):
     """What the model was shown."""
     reference: str = ""
     """`o7`: names the whole value for later steps."""
-    uri: str = ""
-    """Resource that holds the whole value: `alita://tasks/RUN/o7`."""
     seconds: float = 0.0
     cost_usd: float = 0.0
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from shutil import rmtree
 from typing import Any
-
-import anyio.to_thread
 
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
@@ -237,8 +234,6 @@ async def open_app(
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
         runs = RunStore()
-        if serves:  # earlier versions may have kept runs there
-            await anyio.to_thread.run_sync(lambda: rmtree(settings.home / "code-runs", ignore_errors=True))
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs())
 

@@ -23,7 +23,6 @@ from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.app.code_runner import ShowManifest
 from alita_mcp.app.task_abilities import Flows, RunAbilities
-from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.roles import RoleModels
@@ -53,7 +52,6 @@ class TaskRunner:
         self._flows = flows
         self._jobs = jobs
         self._models = models
-        self._scopes: dict[str, anyio.CancelScope] = {}
 
     @property
     def has_model(self) -> bool:
@@ -72,10 +70,11 @@ class TaskRunner:
         person: PendingQuestions | None = None,
         ask: AskPerson | None = None,
         shown: ShowManifest = show_all,
+        on_event: OnEvent | None = None,
     ) -> Job[Solution]:
         """Starts a run in the background; the job has the run's id. Cancelling the job stops the run.
 
-        `person` holds the questions that `ask` puts.
+        `person` holds the questions that `ask` puts; `on_event` hears what happens.
 
         Raises:
             UsageError: no model is configured, or too many tasks are under way.
@@ -85,10 +84,12 @@ class TaskRunner:
         run = secrets.token_hex(16)  # nobody can guess it
 
         async def work(enter: ReportStage) -> Solution:
-            async def on_event(event: TaskEvent) -> None:
+            async def report(event: TaskEvent) -> None:
                 await enter(event.text)
+                if on_event is not None:
+                    await on_event(event)
 
-            return await self.solve(request, on_event, ask=ask, identity=identity, run=run, shown=shown)
+            return await self.solve(request, report, ask=ask, identity=identity, run=run, shown=shown)
 
         return self._jobs.start_task(work, run, identity.owner, person)
 
@@ -105,7 +106,7 @@ class TaskRunner:
         """Works on a task in the foreground; cancelling this call stops the run.
 
         Raises:
-            UsageError: no model is configured, a file does not exist, or the run was stopped.
+            UsageError: no model is configured or a file does not exist.
             ModelError: no model answered.
         """
         if self._models is None:
@@ -120,41 +121,22 @@ class TaskRunner:
 
             flows = replace(self._flows, models=role_models)
             memory = StoredMemory(self._settings.home, flows.brokers.secret_values, owner=identity.owner)
-            with anyio.CancelScope() as self._scopes[run]:
-                try:
-                    models = role_models.open_models(meter)
-                    parts = RunParts(
-                        abilities=RunAbilities(
-                            flows, workspace, identity._replace(key=""), ignore_stage, shown
-                        ),
-                        models=models,
-                        implementer=models.role("implementer"),
-                        meter=meter,
-                        runs=self._runs,
-                        on_event=on_event,
-                        memory=memory if self._settings.memory else None,
-                        ask=ask,
-                        searches=bool(flows.web.backends),
-                        builds=self._settings.policy != "locked",
-                        past_runs=partial(self.runs_of(identity.owner).list, PAST_RUNS),
-                        plans=self._settings.limits.task_plans if request.plans is None else request.plans,
-                    )
-                    return await solve(Run(run, request, parts))
-                finally:
-                    del self._scopes[run]
-        # `stop` ended it. The run has noted how far it came.
-        solution = await self._runs.solution(run)
-        if solution is None:
-            raise UsageError(f"The run {run} was stopped.")
-        return solution
-
-    async def stop(self, run: str) -> bool:
-        """Ends a run of this process, whoever owns it; False where it is not under way here."""
-        scope = self._scopes.get(run)
-        if scope is None:
-            return False
-        scope.cancel()
-        return True
+            models = role_models.open_models(meter)
+            parts = RunParts(
+                abilities=RunAbilities(flows, workspace, identity._replace(key=""), ignore_stage, shown),
+                models=models,
+                implementer=models.role("implementer"),
+                meter=meter,
+                runs=self._runs,
+                on_event=on_event,
+                memory=memory if self._settings.memory else None,
+                ask=ask,
+                searches=bool(flows.web.backends),
+                builds=self._settings.policy != "locked",
+                past_runs=partial(self.runs_of(identity.owner).list, PAST_RUNS),
+                plans=self._settings.limits.task_plans if request.plans is None else request.plans,
+            )
+            return await solve(Run(run, request, parts))
 
 
 @asynccontextmanager

@@ -118,6 +118,6 @@ def stop(*, output: Printer) -> None:
     from alita_mcp.server.transports.local.servers import describe_server, stop_servers
     from alita_mcp.settings import absolute_home, read_settings
 
-    stopped = stop_servers(absolute_home(read_settings().home))
-    lines = [f"stopped {describe_server(server)[0]}" for server in stopped]
-    output.print_result({"stopped": stopped}, "\n".join(lines) or "No server runs for this library.")
+    servers = stop_servers(absolute_home(read_settings().home))
+    lines = [("" if "problem" in server else "stopped ") + describe_server(server)[0] for server in servers]
+    output.print_result({"stopped": servers}, "\n".join(lines) or "No server runs for this library.")

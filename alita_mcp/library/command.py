@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.settings import absolute_home, default_home
@@ -16,8 +17,10 @@ _NAMED = "`alita "
 
 def alita_command(home: Path) -> str:
     """The command up to its subcommand: with its full path where shells may not find it, and a home of its own."""
-    home = absolute_home(home)
-    words = [*_program(), *([] if home == default_home().absolute() else ["--home", str(home)])]
+    home, usual = absolute_home(home), None
+    with suppress(RuntimeError):  # there may be no home folder of the user
+        usual = default_home().absolute()
+    words = [*_program(), *([] if home == usual else ["--home", str(home)])]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 

@@ -15,6 +15,7 @@ LEFTOVERS = {
     "responses": "answers of models",
     "web_pages": "pages of the web",
     "tasks/*/exchanges": "answers of models",
+    "tasks/*/values": "values of steps",
     "code-runs": "runs of code",
 }
 """Pattern below the home → what it was. Anything else that alita does not know belongs to somebody else."""

@@ -180,7 +180,7 @@ class LazySandbox(SandboxWrapper):
         self._chosen: Sandbox | None = None
         self._is_chosen = anyio.Event()
         self._closed = False
-        self._choosing = anyio.Lock(fast_acquire=True)
+        self._choosing = anyio.Lock()
         self._failures = 0
         self._failure = SandboxError("The sandbox was never chosen.")
         """The last one."""

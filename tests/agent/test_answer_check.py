@@ -17,7 +17,6 @@ from alita_mcp.models.scripted import ScriptedModel
 LONG = "The committee, which had met in the spring of that year, decided that the mill was to be sold to the town"
 READ = Observation(
     "o1",
-    "",
     "text",
     f"{'a' * 3_000} In spring the committee decided: the mill is sold to the town. {'b' * 9_000}",
 )
@@ -120,7 +119,7 @@ async def test_a_judge_that_may_not_be_asked_ends_the_run() -> None:
 
 
 async def test_an_error_supports_nothing() -> None:
-    failed = Observation("o1", "", "42", "42", is_data=False)
+    failed = Observation("o1", "42", "42", is_data=False)
     claims = (Claim(claim="42", reference="o1", quote="42"),)
     assert (await check_answer("What became of the mill?", "42", claims, [failed], ScriptedModel([])))[
         0
@@ -128,7 +127,7 @@ async def test_an_error_supports_nothing() -> None:
 
 
 async def test_large_observations_are_searched_too() -> None:
-    large = Observation("o1", "", "text", f"{'7 ' * 200_000} and 4711")
+    large = Observation("o1", "text", f"{'7 ' * 200_000} and 4711")
     assert (await check_answer("What became of the mill?", "4711", (), [large], ScriptedModel([])))[
         0
     ].reference == "o1"
@@ -136,7 +135,7 @@ async def test_large_observations_are_searched_too() -> None:
 
 async def test_a_refusal_rests_on_a_program_s_result_not_on_a_word_of_its_long_output() -> None:
     def printed(text: str) -> Observation:
-        return Observation("o1", "", {"result": text}, text, program=Program(code="x"))
+        return Observation("o1", {"result": text}, text, program=Program(code="x"))
 
     for text, accepted in (
         ("UNKNOWN", True),

@@ -75,7 +75,6 @@ async def test_results_are_numbered_in_the_order_of_the_calls() -> None:
     made = world([calls(*asked), finish("first")], PlainAbilities(code=overtaken))
     solution = await made.solve()
     assert [(step.number, step.reference) for step in solution.steps] == [(1, "o1"), (2, "o2")]
-    assert json.loads(made.runs.values["o1"]) == "first"
     assert "first" in solution.steps[0].observation
 
 
@@ -105,8 +104,6 @@ async def test_a_large_value_is_shown_in_part_and_passed_on_whole_by_reference()
     assert abilities.asked[2] == ("last", {"row": rows[-1]})
     assert solution.answer == "3000"
     assert len(made.shown()) < 20_000
-    assert json.loads(made.runs.values["o1"]) == rows
-    assert solution.steps[0].uri.endswith("/o1")
 
 
 async def test_a_file_is_passed_on_by_its_name() -> None:

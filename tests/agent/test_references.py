@@ -39,7 +39,7 @@ def file_of(name: str) -> str:
 
 
 def shown(value: Any, room: int = SHOWN_CHARACTERS) -> str:
-    view = excerpt(Observation("o3", "", value, as_text(value)), room)
+    view = excerpt(Observation("o3", value, as_text(value)), room)
     assert len(view) <= room
     return view
 

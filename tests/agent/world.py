@@ -135,13 +135,9 @@ class RunsInMemory:
 
     def __init__(self) -> None:
         self.told: list[TaskEvent] = []
-        self.values: dict[str, bytes] = {}
 
     async def append(self, event: TaskEvent) -> None:
         self.told.append(event)
-
-    async def keep_value(self, run: str, reference: str, value: bytes) -> None:
-        self.values[reference] = value
 
     async def solution(self, run: str) -> Solution | None:
         last = self.told[-1] if self.told else None

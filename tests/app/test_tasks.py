@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
-from alita_mcp.app import App, open_app
+from alita_mcp.app import open_app
 from alita_mcp.errors import Cancelled, UsageError
 from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.models.scripted import ScriptedModel
@@ -73,38 +73,9 @@ async def test_code_of_a_task_without_files_reaches_none(settings: Settings) -> 
     assert "grant" in solution.steps[0].observation
 
 
-async def stopped_while_code_runs(app: App) -> Solution:
-    began = anyio.Event()
-
-    async def on_event(event: TaskEvent) -> None:
-        if event.kind == "step_started":
-            began.set()
-
-    ended: list[Solution] = []
-
-    async def work() -> None:
-        ended.append(await app.tasks.solve(TaskRequest(task="Loop."), on_event, run="a" * 32))
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(work)
-        await began.wait()
-        assert await app.tasks.stop("a" * 32)
-    return ended[0]
-
-
-async def test_a_run_is_stopped_while_its_code_runs_and_the_sandbox_is_free_again(settings: Settings) -> None:
-    plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
-    model = ScriptedModel([asks("run_code", code="while True: pass", reason="once")])
-    async with open_app(plain, admit=lambda _manifest: (), sandbox=WasmSandbox(plain), model=model) as app:
-        with anyio.fail_after(60):
-            solution = await stopped_while_code_runs(app)
-            assert (solution.stopped, solution.solved) == ("cancelled", False)
-            assert not await app.tasks.stop("a" * 32)
-            answer = await app.run_tool("calculate", {"expression": "6*7"})
-        assert answer.result.ok
-
-
-async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> None:
+async def test_a_job_is_a_run_that_is_stopped_with_it_and_the_sandbox_is_free_again(
+    settings: Settings,
+) -> None:
     plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
 
     async def silent(_stage: str) -> None:
@@ -126,7 +97,9 @@ async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> Non
             await app.jobs.wait_for_outcome(job, 1, silent)
         stored = await app.tasks.runs_of(USER).solution(job.id)
         assert stored is not None
-        assert stored.stopped == "cancelled"
+        assert (stored.stopped, stored.solved) == ("cancelled", False)
+        with anyio.fail_after(60):
+            assert (await app.run_tool("calculate", {"expression": "6*7"})).result.ok
 
 
 async def test_a_file_that_is_not_there_ends_before_anything_is_asked(

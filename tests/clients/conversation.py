@@ -22,9 +22,13 @@ _WAITS = "from alita_mcp.server.results import visibility; visibility.LISTS_WITH
 
 
 def stdio_command(*, follows: bool) -> tuple[str, ...]:
-    """How to start the server; for a follower one that waits for its list however slow the machine is."""
-    waiting = (sys.executable, "-c", f"{_WAITS}from alita_mcp.server.transports import entry; entry.main()")
-    return waiting if follows else ENTRY
+    """How to start the relay; for a follower one whose server waits for its list however slow the machine is."""
+    server = f"{_WAITS}from alita_mcp.server.transports.local.process import main; main()"
+    relay = (
+        f"from alita_mcp.server.transports.local import launcher; launcher.PROGRAM = ('-c', {server!r}); "
+        "from alita_mcp.server.transports.entry import main; main()"
+    )
+    return (sys.executable, "-c", relay) if follows else ENTRY
 
 
 def http_command(*, follows: bool) -> tuple[str, ...]:

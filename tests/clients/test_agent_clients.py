@@ -16,6 +16,7 @@ from tests.clients.agents import AGENTS, PINNED, QUIET, Agent
 from tests.clients.conversation import Seen, assert_true, seen, shouting, stdio_command
 from tests.clients.model_server import Script, model_server
 from tests.conftest import CACHE
+from tests.server.local.conftest import User
 from tests.server.processes import started
 
 Message = tuple[str, dict[str, Any]]
@@ -69,11 +70,14 @@ class Conversation:
         return str(told["version"])
 
 
-async def conversation(agent: Agent, programs: str, folder: Path, script: Script = shouting) -> Conversation:
+async def conversation(agent: Agent, programs: str, user: User, script: Script = shouting) -> Conversation:
     """One run of a client in a home of its own, to its end."""
+    folder = user.folder
     log = folder / "wire.jsonl"
     words = (wire.__file__, str(log), *stdio_command(follows=agent.follows))
-    settings = {"ALITA_HOME": str(folder / "alita"), "ALITA_SANDBOX": "wasm", **CACHE}
+    settings = {
+        "ALITA_HOME": str(user.home), "ALITA_SANDBOX": "wasm", "ALITA_SHARED": "on", "HOME": str(folder), **CACHE,
+    }  # fmt: skip
     with model_server(script) as (url, asked):
         start = agent.start(folder, url, Launch(sys.executable, words, settings))
         env = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": programs, "LANG": "C.UTF-8"}
@@ -92,10 +96,10 @@ async def conversation(agent: Agent, programs: str, folder: Path, script: Script
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", AGENTS)
 async def test_the_very_next_request_holds_what_the_answer_promised(
-    name: str, programs: str, tmp_path: Path
+    name: str, programs: str, user: User
 ) -> None:
     agent = AGENTS[name]
-    ran = await conversation(agent, programs, tmp_path)
+    ran = await conversation(agent, programs, user)
     assert_true(ran.answer, ran.seen, agent.follows)
     assert ('"status"' in ran.seen.read) == (agent.reads == "structured"), ran.seen.read
     assert (ran.protocol, ran.version) == (agent.protocol, PINNED[agent.package])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import mcp_types as types
 import pytest
@@ -13,9 +12,9 @@ from mcp.client.stdio import stdio_client
 from tests.clients.agents import AGENTS
 from tests.clients.growing import NEED, PICTURE, PNG, STEPS, TOOL, VALUES, WITH_TOOL, growing
 from tests.clients.test_agent_clients import conversation
-from tests.conftest import CACHE
 from tests.server.in_memory import called, connected, succeeded
-from tests.server.processes import ENTRY, environment
+from tests.server.local.conftest import User
+from tests.server.processes import ENTRY
 
 pytestmark = pytest.mark.process
 
@@ -24,10 +23,9 @@ SHOWS_NO_PICTURES = {"opencode", "Codex CLI"}
 
 
 @pytest.mark.parametrize("era", ["modern", pytest.param("legacy", marks=pytest.mark.exhaustive)])
-async def test_code_a_picture_a_tool_in_code_and_a_tool_of_like_runs(era: str, tmp_path: Path) -> None:
+async def test_code_a_picture_a_tool_in_code_and_a_tool_of_like_runs(era: str, user: User) -> None:
     program, *words = ENTRY
-    env = environment(home=tmp_path, sandbox="wasm") | CACHE
-    server = StdioServerParameters(command=program, args=words, env=env)
+    server = StdioServerParameters(command=program, args=words, env=user.environment())
     async with connected(stdio_client(server), era) as client:
         picture = await called(client, "run_code", code=PICTURE)
         shown = next(block for block in picture.content if isinstance(block, types.ImageContent))
@@ -52,9 +50,9 @@ async def test_code_a_picture_a_tool_in_code_and_a_tool_of_like_runs(era: str, t
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", AGENTS)
 async def test_agents_run_code_see_a_picture_and_keep_what_came_back(
-    name: str, programs: str, tmp_path: Path
+    name: str, programs: str, user: User
 ) -> None:
-    ran = await conversation(AGENTS[name], programs, tmp_path, growing)
+    ran = await conversation(AGENTS[name], programs, user, growing)
     assert (ran.answer["status"], ran.answer["tool"]) == ("created", TOOL)
     picture, converted, *like = ran.seen.last.shown("run_code")
     assert "1.6" in converted

@@ -15,7 +15,8 @@ from tests.clients.model_server import model_server
 from tests.clients.sdk_agent import deaf, following
 from tests.in_process import IN_PROCESS
 from tests.server.connections import ERAS
-from tests.server.processes import environment, started
+from tests.server.local.conftest import User
+from tests.server.processes import started
 
 pytestmark = pytest.mark.process
 
@@ -36,9 +37,9 @@ OFTEN = {
     ],
 )
 async def test_the_very_next_request_holds_what_the_answer_promised(
-    tmp_path: Path, kind: str, transport: str, era: str
+    tmp_path: Path, user: User, kind: str, transport: str, era: str
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox=IN_PROCESS)
+    env = user.environment(sandbox=IN_PROCESS)
     async with AsyncExitStack() as stack:
         url, asked = stack.enter_context(model_server(shouting))
         if transport == "stdio":

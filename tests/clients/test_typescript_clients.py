@@ -12,8 +12,9 @@ import pytest
 from tests.clients.conversation import PROMPT, assert_true, http_command, seen, shouting, stdio_command
 from tests.clients.model_server import model_server
 from tests.in_process import IN_PROCESS
+from tests.server.local.conftest import User
 from tests.server.node_tools import NodeTools
-from tests.server.processes import environment, started
+from tests.server.processes import started
 
 pytestmark = pytest.mark.node
 
@@ -47,10 +48,10 @@ OFTEN = {("v1", True, "stdio"), ("v2 auto", True, "http")}
     ],
 )
 async def test_the_very_next_request_holds_what_the_answer_promised(
-    tmp_path: Path, node_tools: NodeTools, client: str, follows: bool, transport: str
+    tmp_path: Path, user: User, node_tools: NodeTools, client: str, follows: bool, transport: str
 ) -> None:
     script, era = CLIENTS[client]
-    env = environment(home=tmp_path / "home", sandbox=IN_PROCESS)
+    env = user.environment(sandbox=IN_PROCESS)
     with model_server(shouting) as (url, asked):
         task: dict[str, Any] = {"model": url, "prompt": PROMPT, "follows": follows}
         if transport == "stdio":

@@ -118,7 +118,7 @@ def test_the_sandbox_keeps_every_claim_about_isolation(
     monkeypatch.setenv("ALITA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("ALITA_SANDBOX", "audited_sandbox:AuditedSandbox")
     assert main(["doctor", "--sandbox"]) == 0, capsys.readouterr().out
-    assert "audited conforms" in capsys.readouterr().out
+    assert "✓ sandbox audited" in capsys.readouterr().out
 
 
 def ollama(asked: list[dict[str, Any]]) -> httpx.AsyncClient:

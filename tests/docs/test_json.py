@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from alita_mcp.cli.setup.clients import CLIENTS, Launch, Remote, codex_toml
-from alita_mcp.server.api.values import NewTask
+from alita_mcp.server.api.requests import NewTask
 from alita_mcp.toolsmith.requests.request import read_request
 from benchmarks.synthesis.tool_requests import ToolRequest
 from tests.docs.documents import DOCUMENTS, README, fences

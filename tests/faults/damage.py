@@ -27,7 +27,7 @@ KINDS = {
     "code approval": "code_approvals/*.json", "code approvals": "code_approvals",
     "result": "runs/*.json", "files of a run": "runs/*.files", "runs": "runs",
     "events": "tasks/*/events.jsonl", "request": "tasks/*/request.json",
-    "summary": "tasks/*/summary.json", "task's lock": "tasks/*/running.lock", "values": "tasks/*/values",
+    "summary": "tasks/*/summary.json", "task's lock": "tasks/*/running.lock",
     "task": "tasks/*", "tasks": "tasks", "export": "exports/*/*", "exported": "exports/*", "exports": "exports",
 }  # fmt: skip
 """Kind of file or folder → where it is below the home."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
 
 import anyio
 import pytest
@@ -175,6 +177,29 @@ async def test_a_redirect_is_not_followed() -> None:
     ):
         await model_at(url).complete(HELLO)
     assert heard.requests == []
+
+
+HUGE = b'{"choices": [{"message": {"content": "' + b"x" * (20 << 20)
+DENSE = gzip.compress(random.Random(1).randbytes(1 << 20))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Sends(HUGE),
+        Sends(DENSE, headers={"content-encoding": "gzip"}),
+        Sends(DENSE, headers={"content-encoding": "br"}),
+    ],
+    ids=["plain", "gzip", "brotli"],
+)
+async def test_a_gigantic_reply_is_cut_off(reply: Sends) -> None:
+    with (
+        anyio.fail_after(120),
+        openai_server(lambda _request: reply) as (url, _asked),
+        pytest.raises(ModelError, match=r"the reply is (larger than|compressed)"),
+    ):
+        await model_at(url).complete(HELLO)
 
 
 def completion_with(**fields: object) -> Sends:

@@ -21,7 +21,7 @@ export async function converse(how) {
   const called = await client.callTool({ name: task.make.name, arguments: task.call });
   const cut = await client.callTool({ name: task.make.name, arguments: { text: "é".repeat(task.times) } });
   const uri = cut.content.find((block) => block.type === "resource_link").uri;
-  const part = await client.readResource({ uri: `${uri}?offset=${task.offset}&length=5` });
+  const part = await client.readResource({ uri: `${uri}?offset=${task.offset}` });
   console.log(
     JSON.stringify({
       protocol,

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
 import httpx2
 import mcp_types as types
 import pytest
@@ -23,10 +22,10 @@ from alita_mcp.server.client.owner import token_owner
 from alita_mcp.settings import Settings
 from tests.agent import talk
 from tests.agent.scripted_solver import MODEL, serving
-from tests.server.agents.test_task_resources import texts_at
 from tests.server.connections import http_process, stdio_server
 from tests.server.in_memory import called, succeeded, text_of
 from tests.server.processes import PATIENCE_S
+from tests.server.test_cut_results import texts_at
 
 TOKENS = {"ann": "ann's token, correct horse", "bob": "bob's token, battery staple"}
 OWNERS = {"user": "user"} | {name: token_owner(token) for name, token in TOKENS.items()}
@@ -38,7 +37,6 @@ class Door:
     """What one owner reaches the home through."""
 
     client: Client
-    api: httpx.AsyncClient | None = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,7 @@ async def doors(home: Path, sandbox: str = "wasm", **settings: str) -> AsyncIter
                 httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(PATIENCE_S))
             )
             client = Client(streamable_http_client(url, http_client=http), mode=mode)
-            base = url.removesuffix("/mcp")
-            api = httpx.AsyncClient(base_url=base, headers=headers, timeout=PATIENCE_S)
-            opened[name] = Door(await stack.enter_async_context(client), await stack.enter_async_context(api))
+            opened[name] = Door(await stack.enter_async_context(client))
         yield opened
 
 
@@ -86,8 +82,7 @@ async def leave_traces(name: str, door: Door) -> Traces:
     links = [block.uri for block in done.content if isinstance(block, types.ResourceLink)]
     assert len(links) == 2, text_of(done)[:500]
     file = next(uri for uri in links if uri.endswith("note.txt"))
-    steps = [step["uri"] for step in solved["steps"] if step.get("uri")]
-    return Traces(solved["run"], file.split("/")[-2], (solved["events"], *steps, *links))
+    return Traces(solved["run"], file.split("/")[-2], tuple(links))
 
 
 async def reached(door: Door, traces: Traces) -> list[str]:
@@ -103,11 +98,6 @@ async def reached(door: Door, traces: Traces) -> list[str]:
     found += [] if outcome.is_error else ["the outcome of its job"]
     made = await called(door.client, "synthesize_tool", from_run=[traces.run], name="not_mine")
     found += [] if "There is no run" in text_of(made) else ["a tool from its run"]
-    if door.api is None:
-        return found
-    for method in ("GET", "DELETE"):
-        answer = await door.api.request(method, f"/api/tasks/{traces.task}")
-        found += [] if answer.status_code == 404 else [f"{method} {answer.status_code}"]
     return found
 
 

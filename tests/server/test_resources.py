@@ -9,7 +9,6 @@ import pytest
 from mcp import Client, MCPError
 
 from alita_mcp.server.build import DualEraServer
-from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import library_of
 
 
@@ -26,21 +25,10 @@ async def listed(client: Client) -> list[str]:
 
 @pytest.mark.both_eras
 @pytest.mark.usefixtures("vowel_share")
-async def test_every_part_of_a_tool_can_be_read(client: Client) -> None:
-
-    base = "alita://tools/vowel_share/v1"
-
-    assert await listed(client) == ["alita://tools"]
-    assert (await text_at(client, f"{base}/source")).strip() == VOWEL_SHARE["code"].strip()
-    assert json.loads(await text_at(client, f"{base}/tests")) == VOWEL_SHARE["tests"]
-    assert json.loads(await text_at(client, f"{base}/manifest"))["name"] == "vowel_share"
-    assert json.loads(await text_at(client, f"{base}/report"))["examples_passed"] == 4
-
-
-@pytest.mark.usefixtures("vowel_share")
 async def test_the_catalogue_has_a_row_for_every_tool(client: Client, server: DualEraServer) -> None:
     await (await library_of(server)).disable("vowel_share")
 
+    assert await listed(client) == ["alita://tools"]
     rows = {row["name"]: row for row in json.loads(await text_at(client, "alita://tools"))}
 
     assert rows["vowel_share"]["version"] == 1
@@ -52,21 +40,17 @@ async def test_templates_tell_how_the_uris_are_made(client: Client) -> None:
 
     uris = {template.uri_template for template in templates}
     assert uris == {
-        "alita://runs/{id}{?offset,length}",
-        "alita://runs/{id}/{+file}{?offset,length}",
-        "alita://tasks/{run}{?offset,length}",
-        "alita://tasks/{run}/{reference}{?offset,length}",
+        "alita://runs/{id}{?offset}",
+        "alita://runs/{id}/{+file}{?offset}",
     }
 
 
 NOT_THERE = [
     "alita://nothing",
-    "alita://tools/no_such_tool/v1/source",
-    "alita://tools/vowel_share/v9/source",
-    "alita://tools/vowel_share/v1/secrets",
+    "alita://tools/vowel_share/v1/source",
     "alita://tools/../../etc/v1/source",
-    "alita://tools/vowel_share/v01/source",
-    "alita://tools/vowel_share/v1/source\n",
+    "alita://tools\n",
+    f"alita://tasks/{'f' * 32}",
     "alita://runs/none",
     "alita://runs/../../library.sqlite3",
     "alita://runs/%2e%2e%2fx",

@@ -70,4 +70,4 @@ async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
     assert answer["cut"]["isError"] is True
     assert "structuredContent" not in answer["cut"]
     assert answer["cut"]["content"][0]["text"].startswith("The call succeeded")
-    assert answer["part"] == "ÉÉ"
+    assert answer["part"].startswith("ÉÉ")

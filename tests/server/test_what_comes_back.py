@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.app import open_app
+from alita_mcp.library.leftovers import find_leftovers, remove_leftovers
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.settings import Settings
 from tests.library.factory import found
@@ -55,12 +56,15 @@ async def test_no_byte_of_what_code_was_given_or_gave_lies_in_the_home(build: Bu
     assert [place for place in files if said.encode() in place.read_bytes()] == []
 
 
-async def test_a_server_removes_the_runs_that_an_earlier_version_kept(settings: Settings) -> None:
+async def test_the_runs_that_an_earlier_version_kept_go_only_when_a_person_says_so(
+    settings: Settings,
+) -> None:
     kept = settings.home / "code-runs"
     kept.mkdir(parents=True)
     (kept / "one.json").write_text("{}")
     sandbox = ScriptedSandbox(scripted)
-    async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox):
-        assert kept.exists()
     async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox, serves=True):
-        assert not kept.exists()
+        assert (kept / "one.json").read_text() == "{}"
+    assert find_leftovers(settings.home) == {"code-runs": "runs of code"}
+    remove_leftovers(settings.home)
+    assert not kept.exists()

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.interface import Program
-from alita_mcp.agent.runs.store import StoredRuns
-from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
+from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.research.values import Source
 
@@ -35,7 +33,6 @@ class Observation:
     """A value that a step produced."""
 
     reference: str
-    uri: str
     value: Any
     text: str
     """The value as JSON, or a text as it is."""
@@ -49,17 +46,15 @@ class Observation:
 class Observations:
     """All observed values of one run; `o0` is the task itself."""
 
-    def __init__(self, run: str, task: str, runs: StoredRuns) -> None:
-        self._run = run
-        self._runs = runs
-        self._kept: dict[str, Observation] = {"o0": Observation("o0", "", task, task)}
+    def __init__(self, task: str) -> None:
+        self._kept: dict[str, Observation] = {"o0": Observation("o0", task, task)}
         self._bytes = 0
 
     def __iter__(self) -> Iterator[Observation]:
         return iter(tuple(self._kept.values()))
 
     async def keep_value(self, number: int, result: ActionResult) -> Observation:
-        """Stores the value that the step of that number gave.
+        """Keeps the value that the step of that number gave.
 
         Raises:
             InvalidArguments: the run holds too much already, or the value is no JSON.
@@ -73,12 +68,9 @@ class Observations:
                 hint="Ask for less at once.",
             )
         self._bytes += len(data)
-        name = f"o{number}"
-        uri, is_data = f"alita://tasks/{self._run}/{name}", result.ok and result.is_data
-        observation = Observation(name, uri, value, text, result.sources, is_data, result.program)
-        self._kept[name] = observation
-        with suppress(LibraryError, UsageError):  # a store that is full ends no task: the value is in memory
-            await self._runs.keep_value(self._run, name, data)
+        is_data = result.ok and result.is_data
+        observation = Observation(f"o{number}", value, text, result.sources, is_data, result.program)
+        self._kept[observation.reference] = observation
         return observation
 
     def adopt(self, observation: Observation) -> None:

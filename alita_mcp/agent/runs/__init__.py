@@ -1,1 +1,1 @@
-"""Persistent store of runs: requests, events, values and models' answers."""
+"""Persistent store of runs: requests and events."""

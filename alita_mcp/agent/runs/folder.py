@@ -1,4 +1,4 @@
-"""Private folder of one run: its request, events and values.
+"""Private folder of one run: its request and events.
 
 What is read may be damaged, cut off or somebody else's: lines that are not events are passed over.
 """
@@ -24,14 +24,11 @@ from alita_mcp.owners import USER
 if TYPE_CHECKING:
     from filelock import FileLock
 
-EVENTS, REQUEST, SUMMARY, LOCK, VALUES = (
-    "events.jsonl", "request.json", "summary.json", "running.lock", "values",
-)  # fmt: skip
+EVENTS, REQUEST, SUMMARY, LOCK = "events.jsonl", "request.json", "summary.json", "running.lock"
 MAX_EVENTS_BYTES = 64 << 20
 """Of one run; more is not read, and not written."""
 MAX_LINE_BYTES = 16 << 20
 """An event that is longer is kept without its data."""
-MAX_VALUE_BYTES = 64 << 20
 SHOWN_CHARACTERS = 500
 
 
@@ -49,7 +46,6 @@ class RunFolder:
         """
         try:
             self.path.mkdir(mode=0o700)
-            (self.path / VALUES).mkdir(mode=0o700)
             lock = file_lock(self.path / LOCK)
             lock.acquire(timeout=5)
             _write_file(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
@@ -92,14 +88,6 @@ class RunFolder:
             with suppress(ValidationError):
                 events.append(TaskEvent.model_validate_json(line))
         return events, offset + end
-
-    def keep_value(self, reference: str, value: bytes) -> None:
-        """Writes a value atomically; raises OSError."""
-        _write_file(self.path / VALUES / f"{reference}.json", value)
-
-    def read_value(self, reference: str) -> bytes:
-        """A value; raises LibraryError or OSError."""
-        return read_plain_file(self.path / VALUES / f"{reference}.json", MAX_VALUE_BYTES)
 
     def solution(self) -> Solution | None:
         """The solution of the run, as far as it can be read."""

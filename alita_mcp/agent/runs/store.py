@@ -6,7 +6,6 @@ key is written.
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import shutil
@@ -20,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from alita_mcp.agent.runs.folder import MAX_VALUE_BYTES, RunFolder
+from alita_mcp.agent.runs.folder import RunFolder
 from alita_mcp.agent.values import RunSummary, Solution, TaskEvent, TaskRequest
-from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
+from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.library.private_text import NAMED_SECRET, without_secrets
 from alita_mcp.machine import unusable
 from alita_mcp.models.redaction import without_keys
@@ -38,7 +37,6 @@ MAX_BYTES = 256 << 20
 POLL_S = 0.2
 """How often the file of a run of another process is looked at."""
 _RUN = re.compile(r"[0-9a-f]{32}")
-_REFERENCE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _GONE = ".gone-"
 REDACTED = "[secret]"
 _RANDOM_LOOKING = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{8,}")
@@ -58,16 +56,6 @@ class RunReader:
         self._owner = owner
         self._under_way = under_way
         self._changed = changed
-
-    async def read_value(self, run: str, reference: str) -> bytes:
-        """A stored value; raises ToolNotFound."""
-        place = await self._find(run)
-        try:
-            if _REFERENCE.fullmatch(reference):
-                return await _in_thread(partial(place.read_value, reference))
-        except (LibraryError, OSError):
-            pass
-        raise ToolNotFound(f"The run {run!r} has no value {reference[:40]!r}.")
 
     async def events(self, run: str) -> Sequence[TaskEvent]:
         """Stored events; raises ToolNotFound for a run that is not known."""
@@ -150,7 +138,6 @@ class StoredRuns(RunReader):
         self._max_runs = max_runs
         self._max_bytes = max_bytes
         self._turns: dict[str, anyio.Lock] = {}
-        self._used = 0
         self._room = threading.Lock()
 
     def of_owner(self, owner: str | None) -> RunReader:
@@ -188,64 +175,33 @@ class StoredRuns(RunReader):
             if changed := self._changed.pop(event.run, None):
                 changed.set()
 
-    async def keep_value(self, run: str, reference: str, value: bytes) -> None:
-        """Stores an observation's whole value.
-
-        Raises:
-            ToolNotFound: no such run is kept.
-            UsageError: it is no reference, or the value is larger than the store takes.
-            LibraryError: the disk does not let us.
-        """
-        place = self._place(run)
-        if not _REFERENCE.fullmatch(reference):
-            raise UsageError(f"Invalid reference {reference[:40]!r}.")
-        await _in_thread(partial(self._keep_value, place, reference, value))
-
     def _make_run(self, run: str, request: TaskRequest, owner: str) -> FileLock:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as failure:
             raise unusable(self._folder, failure) from failure
         with self._room:
-            self._make_room(owner, self._max_runs - 1)
+            self._make_room(owner)
         said = clean_json(request.model_dump(mode="json"))
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         return RunFolder(self._folder / run).create({**said, "at": at, "owner": owner})
 
-    def _keep_value(self, place: RunFolder, reference: str, value: bytes) -> None:
-        if len(value) > MAX_VALUE_BYTES:
-            raise UsageError(
-                f"The value has {len(value) >> 20} MB; at most {MAX_VALUE_BYTES >> 20} MB are kept."
-            )
-        cleaned = clean_value(value)
-        with self._room:
-            if self._used + len(cleaned) > self._max_bytes:
-                self._make_room(place.owner(), self._max_runs, len(cleaned))
-            if self._used + len(cleaned) > self._max_bytes:
-                raise UsageError(f"The store of runs is full: {self._max_bytes >> 20} MB of runs under way.")
-            self._used += len(cleaned)
-        try:
-            place.keep_value(reference, cleaned)
-        except OSError as failure:
-            raise unusable(place.path, failure) from failure
-
-    def _make_room(self, owner: str, most: int, more_bytes: int = 0) -> None:
-        """Removes runs that are not under way until the rest and `more_bytes` of an owner fit."""
+    def _make_room(self, owner: str) -> None:
+        """Removes runs that are not under way until another one of an owner fits."""
         for left in self._folder.glob(f"{_GONE}*"):
             shutil.rmtree(left, ignore_errors=True)
         sizes = {place: place.size() for place in reversed(self._newest())}
-        self._used = sum(sizes.values())
-        if len(sizes) <= most and self._used + more_bytes <= self._max_bytes:
+        used = sum(sizes.values())
+        if len(sizes) < self._max_runs and used <= self._max_bytes:
             return
         ended = [
             (place, place.owner(), size)
             for place, size in sizes.items()
             if place.path.name not in self._under_way and not place.is_under_way()
         ]
-        room = self._max_bytes - more_bytes - self._used + sum(size for *_, size in ended)
-        for place in choose_surplus(ended, owner, most - len(sizes) + len(ended), room):
+        room = self._max_bytes - used + sum(size for *_, size in ended)
+        for place in choose_surplus(ended, owner, self._max_runs - 1 - len(sizes) + len(ended), room):
             _remove(place.path)
-            self._used -= sizes[place]
 
 
 def _no_run(run: str) -> ToolNotFound:
@@ -280,35 +236,16 @@ def clean_text(text: str) -> str:
     return without_secrets(without_keys(text))
 
 
-def clean_value(value: bytes) -> bytes:
-    """A JSON text, its texts cleaned one by one; the same bytes where there is nothing to clean.
-
-    Names are no reason to take a value out: later steps compute with it, and a `page_token` is none of a person's.
-    """
-    try:
-        read = json.loads(value)
-        cleaned = _clean(read, named=False)
-        return value if cleaned == read else json.dumps(cleaned, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return clean_text(value.decode("utf-8", "replace")).encode()
-
-
 def clean_json(value: Any) -> Any:
-    """A JSON value cleaned; also texts under a name like `password`."""
-    return _clean(value, named=True)
-
-
-def _clean(value: Any, *, named: bool) -> Any:
+    """A JSON value, its texts cleaned, also those under a name like `password`."""
     match value:
         case str():
             return clean_text(value)
         case list() | tuple():
-            return [_clean(each, named=named) for each in value]
+            return [clean_json(each) for each in value]
         case dict():
             return {
-                clean_text(str(key)): REDACTED
-                if named and _is_named_secret(str(key), each)
-                else _clean(each, named=named)
+                clean_text(str(key)): REDACTED if _is_named_secret(str(key), each) else clean_json(each)
                 for key, each in value.items()
             }
         case _:

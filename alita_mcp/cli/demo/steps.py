@@ -6,9 +6,9 @@ import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -25,8 +25,8 @@ from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import META_TOOLS
 
 STEPS = 9
-PATIENCE_S = 60.0
-"""How long any one answer may take."""
+PATIENCE_S = 180.0
+"""How long any one answer may take: the first one may wait until the embedded Python is compiled."""
 KEPT_SETTINGS = ("docker_image", "log_level")
 STYLES = {"→": "", "←": "green", "·": "dim", "✗": "yellow"}
 """Marks of a request, of its result, of an event between the two, and of an expected refusal."""
@@ -36,15 +36,10 @@ class DemoFailed(AlitaError):
     """A step did not do what it says."""
 
 
-def fail(what: str) -> NoReturn:
-    """Ends the demo with status 1."""
-    raise DemoFailed(f"This step did not do what it says: {what}")
-
-
 def expect(claim: bool, otherwise: str) -> None:
     """Ends the demo with status 1 when a claim does not hold."""
     if not claim:
-        fail(otherwise)
+        raise DemoFailed(f"This step did not do what it says: {otherwise}")
 
 
 class Scene:
@@ -95,13 +90,10 @@ class Connection:
             if message:
                 self._scene.tell("·", message)
 
-        console = self._scene.console
-        spinner = console.status(name) if console.is_terminal else nullcontext()
-        with anyio.fail_after(PATIENCE_S), spinner:
+        with anyio.fail_after(PATIENCE_S):
             result = await self.client.call_tool(name, arguments, progress_callback=show_progress)
-        if result.structured_content is None:
-            fail(result.model_dump_json())
-        return result.structured_content, result
+        expect(result.structured_content is not None, result.model_dump_json())
+        return result.structured_content or {}, result
 
 
 @asynccontextmanager
@@ -109,18 +101,16 @@ async def connect(
     home: Path, settings: Settings, sandbox: str, scene: Scene, mode: str
 ) -> AsyncIterator[Connection]:
     """Starts a server as a client's configuration would, on a home of its own; leaving it ends the process."""
-    kept = [name for name in KEPT_SETTINGS if name in settings.model_fields_set]
-    own = {f"ALITA_{name.upper()}": str(getattr(settings, name)) for name in kept}
+    own = {
+        f"ALITA_{name.upper()}": str(getattr(settings, name))
+        for name in KEPT_SETTINGS
+        if name in settings.model_fields_set
+    }
+    own |= {"ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox, "ALITA_SHARED": "off"}
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "alita_mcp.server.transports.entry"],
-        env={
-            **child_environment(),
-            **own,
-            "ALITA_HOME": str(home),
-            "ALITA_SANDBOX": sandbox,
-            "ALITA_SHARED": "off",
-        },
+        env={**child_environment(), **own},
     )
     changed = anyio.Event()
 
@@ -158,7 +148,11 @@ async def play(
             expect(found["fit"] == "none", f"the search says {found['fit']!r}: {compact_json(found)}")
             scene.tell("←", f"fit: none, of {found['total']} tools")
         with scene.step("It writes one, with tests, and hands it in"):
-            await make_good_tool(here, scene, good)
+            tests = len(good["tests"])
+            scene.tell("→", f"synthesize_tool: {name}, {tests} tests")
+            made, _ = await here.call_tool("synthesize_tool", dict(good))
+            expect(made["status"] == "created" and made["tests"] == f"{tests}/{tests}", compact_json(made))
+            scene.tell("←", f"created {name} v{made['version']}: {made['trust']}, {made['tests']} tests pass")
         with scene.step("The server tells its clients that the list has changed"):
             with anyio.fail_after(PATIENCE_S):
                 await here.changed.wait()
@@ -172,14 +166,18 @@ async def play(
             refused, _ = await submit_bad_tool(here, scene, demo_tools.WRONG)
             got = [refused.get(field) for field in ("stage", "case", "expected", "got")]
             expect(got == ["examples", {"year": 1900}, 28, 29], compact_json(refused))
-            case = compact_json(refused["case"])
-            scene.tell(
-                "✗",
-                f"rejected at examples: case {case}, expected {refused['expected']}, got {refused['got']}",
-            )
+            scene.tell("✗", 'rejected at examples: case {"year": 1900}, expected 28, got 29')
             scene.tell("✗", f"fix: {refused['fix']}")
         with scene.step("It hands in a tool that reads this machine's files"):
-            await submit_thief(here, scene, folder)
+            key = secrets.token_hex(16)
+            (folder / "secret.txt").write_text(key, encoding="utf-8")
+            (folder / "note.txt").write_text("buy milk", encoding="utf-8")
+            thief = demo_tools.thief(str(folder / "secret.txt"), str(folder / "note.txt"))
+            refused, answer = await submit_bad_tool(here, scene, thief)
+            stage = f" at {refused['stage']}" if "stage" in refused else ""
+            scene.tell("✗", f"{refused['status']}{stage}: {refused['reason']}")
+            expect(key not in answer.model_dump_json(), "the tool has read the file")
+            scene.tell("·", "the file's content is nowhere in the answer")
     async with AsyncExitStack() as server:
         with scene.step("The server is stopped and started again"):
             scene.tell("·", "the first process has ended")
@@ -194,17 +192,6 @@ async def play(
             expect(found["fit"] != "none" and found["results"][0]["name"] == name, compact_json(found))
             scene.tell("←", f"fit: {found['fit']}, {name}, {found['results'][0]['signature']}")
             await call_good_tool(here, scene)
-
-
-async def make_good_tool(here: Connection, scene: Scene, good: Mapping[str, Any]) -> None:
-    """Hands in the good tool and expects it to be published."""
-    tests = len(good["tests"])
-    scene.tell("→", f"synthesize_tool: {good['name']}, {tests} tests")
-    made, _ = await here.call_tool("synthesize_tool", dict(good))
-    if made["status"] != "created":
-        fail(f"{made['status']}: {made.get('reason', compact_json(made))} {made.get('fix', '')}")
-    expect(made["tests"] == f"{tests}/{tests}" and made["version"] == 1, compact_json(made))
-    scene.tell("←", f"created {made['tool']} v{made['version']}: {made['trust']}, {made['tests']} tests pass")
 
 
 async def call_good_tool(here: Connection, scene: Scene) -> None:
@@ -226,17 +213,3 @@ async def submit_bad_tool(
     expect(answer.is_error and refused.get("status") in ("rejected", "failed"), compact_json(refused))
     expect(tool["name"] not in await here.list_names(), "it was published")
     return refused, answer
-
-
-async def submit_thief(here: Connection, scene: Scene, folder: Path) -> None:
-    """Hands in a tool that reads a secret file, and expects that nothing of the file comes back."""
-    key = secrets.token_hex(16)
-    secret, harmless = folder / "secret.txt", folder / "note.txt"
-    secret.write_text(key, encoding="utf-8")
-    harmless.write_text("buy milk", encoding="utf-8")
-    tool = demo_tools.thief(str(secret), str(harmless))
-    refused, answer = await submit_bad_tool(here, scene, tool)
-    stage = f" at {refused['stage']}" if "stage" in refused else ""
-    scene.tell("✗", f"{refused['status']}{stage}: {refused['reason']}")
-    expect(key not in answer.model_dump_json(), "the tool has read the file")
-    scene.tell("·", "the file's content is nowhere in the answer")

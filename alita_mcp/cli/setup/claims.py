@@ -34,21 +34,12 @@ async def try_all_claims(kind: str, settings: Settings, output: Output) -> int:
             missing[name] = unavailable
     value = {
         "alita": __version__,
-        "reports": [
-            {
-                "kind": report.kind, "conforms": report.isolates,
-                "claims": [
-                    {"claim": each.name, "outcome": "passed" if each.passed else "failed", "detail": each.detail}
-                    for each in report.probes
-                ],
-            }
-            for report in reports
-        ],
+        "probes": [{**report.model_dump(mode="json"), "isolates": report.isolates} for report in reports],
         "unavailable": {
             name: {"message": problem.message, "hint": problem.hint} for name, problem in missing.items()
         },
-    }  # fmt: skip
-    lines = [line for report in reports for line in describe_report(report)]
+    }
+    lines = [line for report in reports for line in describe_probes(report)]
     lines += [f"{name} does not work here: {problem}" for name, problem in missing.items()]
     output.print_result(value, "\n".join(lines))
     return 0 if reports and all(report.isolates for report in reports) else SandboxError.exit_status
@@ -68,16 +59,13 @@ async def try_back_end(name: str, settings: Settings, output: Output) -> ProbeRe
         await sandbox.aclose()
 
 
-def describe_report(report: ProbeReport) -> list[str]:
-    """The claims with what came of each, and the sum."""
-    lines = []
-    for probe in report.probes:
-        detail = f" ({probe.detail})" if probe.detail else ""
-        lines.append(f"  {'✓' if probe.passed else '✗'} {probe.name}{detail}")
+def describe_probes(report: ProbeReport) -> list[str]:
+    """Whether a kind of sandbox isolates, then each probe with what came of it."""
     passed = sum(probe.passed for probe in report.probes)
-    conforms = "conforms" if report.isolates else "does not conform"
-    return [
-        f"{report.kind}:",
-        *lines,
-        f"{report.kind} {conforms}: {passed} of {len(report.probes)} claims hold",
+    lines = [
+        f"{'✓' if report.isolates else '✗'} sandbox {report.kind}: {passed} of {len(report.probes)} probes passed"
     ]
+    for probe in report.probes:
+        detail = f": {probe.detail}" if probe.detail else ""
+        lines.append(f"    {'✓' if probe.passed else '✗'} {probe.name}{detail}")
+    return [*lines, f"    → {report.hint}"] if report.hint else lines

@@ -143,17 +143,12 @@ def check_extras() -> dict[str, Any]:
 
 def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[str]:
     """The findings for a person; `→` marks what to do next."""
+    from alita_mcp.cli.setup.claims import describe_probes
     from alita_mcp.cli.setup.prepare import describe_embedded
     from alita_mcp.server.transports.local.servers import describe_server
 
     lines = [f"alita {findings['alita']}, Python {findings['python']}, {findings['platform']}", ""]
-    for report in reports:
-        lines.append(f"{'✓' if report.isolates else '✗'} sandbox {report.kind}")
-        for probe in report.probes:
-            detail = f": {probe.detail}" if probe.detail else ""
-            lines.append(f"    {'✓' if probe.passed else '✗'} {probe.name}{detail}")
-        if report.hint:
-            lines.append(f"    → {report.hint}")
+    lines += [line for report in reports for line in describe_probes(report)]
     chosen = findings["sandbox"]["chosen"]
     lines.append(
         f"Tools run in: {chosen or 'none; no sandbox isolates here, so no tool can be made or called'}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def prepare(*, output: Printer) -> None:
-    """Choose the sandbox, and make it and the starter tools ready before a call needs them.
+    """Make the sandbox and the starter tools ready for the first call.
 
     Examples:
         alita prepare

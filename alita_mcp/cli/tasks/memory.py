@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from alita_mcp.cli.output import Output, Printer, columns, compact_json, require_terminal
+from alita_mcp.cli.output import Printer, columns, compact_json, require_terminal
 from alita_mcp.errors import Cancelled, UsageError
 
 if TYPE_CHECKING:
     from alita_mcp.agent.memory.store import MemoryEntry
-
-SHOWN = 10
-"""How many of the memories that would be forgotten are shown."""
 
 
 async def memory(
@@ -58,7 +55,10 @@ async def memory(
     elif action == "forget":
         found = [await stored.show(name) for name in dict.fromkeys(names)] or await stored.list()
         if found and not yes:
-            await confirm_forgetting(found, output)
+            require_terminal(f"Add --yes to forget {len(found)} memories.")
+            output.note(format_entries(found))
+            if not await output.confirm(f"Forget {len(found)}?"):
+                raise Cancelled("Nothing was forgotten.")
         # With --all, what cannot be read goes too.
         count = await stored.forget([entry.id for entry in found], everything=everything)
         output.print_result({"forgotten": count}, f"{count} forgotten.")
@@ -67,21 +67,6 @@ async def memory(
         output.print_result(found, format_entries(found))
         if not found:
             output.note("Nothing is remembered.")
-
-
-async def confirm_forgetting(found: Sequence[MemoryEntry], output: Output) -> None:
-    """Returns once a person at the terminal agrees that these memories go.
-
-    Raises:
-        Cancelled: the answer is not yes.
-        UsageError: there is no terminal to ask on.
-    """
-    require_terminal(f"Add --yes to forget {len(found)} memories.")
-    output.note(format_entries(found[:SHOWN]))
-    if len(found) > SHOWN:
-        output.note(f"and {len(found) - SHOWN} more")
-    if not await output.confirm(f"Forget {len(found)}?"):
-        raise Cancelled("Nothing was forgotten.")
 
 
 def format_entries(entries: Sequence[MemoryEntry]) -> str:

@@ -1,10 +1,10 @@
-"""Import of litellm at first use, made quiet: stdout belongs to the protocol."""
+"""Import of litellm at first use, made quiet, and with bounded replies: stdout belongs to the protocol."""
 
 from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any
@@ -13,6 +13,11 @@ import httpx
 
 from alita_mcp.extras import extra_imports
 from alita_mcp.settings import isolate_litellm
+
+MAX_REPLY_BYTES = 16 << 20
+"""No answer of a model comes near."""
+MAX_COMPRESSED_BYTES = 64 << 10
+"""Compression is not requested, and could make a thousand bytes of one."""
 
 
 @cache
@@ -42,11 +47,14 @@ def load_litellm() -> Any:
     # some providers keys, to a place that nobody configured. No idle connections: the session serves whatever event
     # loop asks, and a connection belongs to one.
     litellm.aclient_session = httpx.AsyncClient(
-        follow_redirects=False, limits=httpx.Limits(max_keepalive_connections=0)
+        headers={"accept-encoding": "identity"},
+        follow_redirects=False,
+        limits=httpx.Limits(max_keepalive_connections=0),
+        event_hooks={"response": [limit_reply]},
     )
-    # Other providers are reached through litellm's own clients.
-    for kind in (handlers.AsyncHTTPHandler, handlers.HTTPHandler):
-        kind.create_client = _without_redirects(kind.create_client)
+    # Other providers are reached through litellm's own clients. Synchronous ones get no limit on the size of a reply.
+    for kind, is_async in ((handlers.AsyncHTTPHandler, True), (handlers.HTTPHandler, False)):
+        kind.create_client = _with_limits(kind.create_client, is_async=is_async)
     return litellm
 
 
@@ -60,12 +68,50 @@ def _silence_loggers() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _without_redirects(create: Callable[..., Any]) -> Callable[..., Any]:
+def _with_limits(create: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
     @wraps(create)
     def create_client(*arguments: Any, **options: Any) -> Any:
         client = create(*arguments, **options)
         client.follow_redirects = False
-        client.headers["connection"] = "close"
+        client.headers.update({"accept-encoding": "identity", "connection": "close"})
+        if is_async:
+            hooks = client.event_hooks
+            client.event_hooks = hooks | {"response": [*hooks.get("response", ()), limit_reply]}
         return client
 
     return create_client
+
+
+class ReplyTooLarge(httpx.TransportError):
+    """Failure of a server that sent more than any answer of a model holds."""
+
+
+async def limit_reply(response: httpx.Response) -> None:
+    """Makes a reply end at the limit when it is read; an event hook, called once its headers are there.
+
+    Raises:
+        ReplyTooLarge: it is compressed in a way that bounds nothing.
+    """
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "deflate"):
+        raise ReplyTooLarge(f"the reply is compressed ({encoding[:20]}), which was not requested")
+    limit = MAX_REPLY_BYTES if encoding == "identity" else MAX_COMPRESSED_BYTES
+    if isinstance(response.stream, httpx.AsyncByteStream):
+        response.stream = _LimitedStream(response.stream, limit)
+
+
+class _LimitedStream(httpx.AsyncByteStream):
+    def __init__(self, inner: httpx.AsyncByteStream, limit: int) -> None:
+        self._inner = inner
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = 0
+        async for chunk in self._inner:
+            received += len(chunk)
+            if received > self._limit:
+                raise ReplyTooLarge(f"the reply is larger than {self._limit >> 10} kB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

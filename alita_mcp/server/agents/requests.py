@@ -1,4 +1,4 @@
-"""Rules for what clients ask of a task: its budget, and URIs of runs."""
+"""Budget of a client's task."""
 
 from __future__ import annotations
 
@@ -31,8 +31,3 @@ def task_budget(
         usd=smaller(usd, settings.budget_usd),
         seconds=smaller(seconds, settings.limits.task_seconds),
     )
-
-
-def uri_of(run: str) -> str:
-    """The resource that holds a run."""
-    return f"alita://tasks/{run}"

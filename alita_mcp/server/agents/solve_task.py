@@ -11,7 +11,7 @@ import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
-from alita_mcp.server.agents.requests import task_budget, uri_of
+from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.agents.texts import solution_fields, solution_text
 from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
@@ -117,14 +117,6 @@ def person_asker(person: PendingQuestions) -> AskPerson:
 def _task_result(outcome: Solution | Working) -> types.CallToolResult:
     if isinstance(outcome, Working):
         working = outcome.model_dump(mode="json")
-        return tool_result(working | {"events": uri_of(outcome.job_id)}, outcome_text(working))
+        return tool_result(working, outcome_text(working))
     fields = solution_fields(outcome)
-    return types.CallToolResult(
-        content=[
-            types.TextContent(text=solution_text(fields)),
-            types.ResourceLink(
-                uri=fields["events"], name=f"task {outcome.run}", mime_type="application/json"
-            ),
-        ],
-        structured_content=fields,
-    )
+    return tool_result(fields, solution_text(fields))

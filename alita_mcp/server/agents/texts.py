@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.server.agents.requests import uri_of
 from alita_mcp.server.results.building import printable
 from alita_mcp.texts import clip
 
@@ -32,7 +31,7 @@ Fields = Mapping[str, Any]
 
 
 def solution_fields(solution: Solution) -> dict[str, Any]:
-    """The answer for programs: how the task ended and by which steps; the resource has the result of each step."""
+    """The answer for programs: how the task ended and by which steps."""
     fields: dict[str, Any] = {
         "status": "solved" if solution.solved else "unsolved",
         **solution.model_dump(mode="json", include={"run", "answer", "solved"}),
@@ -48,10 +47,9 @@ def solution_fields(solution: Solution) -> dict[str, Any]:
     for step in solution.steps:
         row: dict[str, Any] = {"number": step.number, "tool": step.tool, "ok": step.ok}
         fields["steps"].append(row | ({"reason": clip(step.reason, MAX_LINE)} if step.reason else {}))
-    fields |= solution.model_dump(
+    return fields | solution.model_dump(
         mode="json", include={"tools_made", "tools_used", "calls", "tokens", "cost", "seconds", "sources"}
     )
-    return fields | {"events": uri_of(solution.run)}
 
 
 def solution_text(fields: Fields) -> str:
@@ -76,7 +74,7 @@ def solution_text(fields: Fields) -> str:
         more = f" and {len(urls) - MAX_SOURCES} more" if len(urls) > MAX_SOURCES else ""
         lines.append(f"Sources: {' '.join(urls[:MAX_SOURCES])}{more}")
     notes = clip("\n".join(lines), MAX_NOTES)
-    return f"{answer}\n{notes}\nAll steps: {fields['events']}"
+    return f"{answer}\n{notes}"
 
 
 def research_fields(found: Researched, limit: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Refusals of the HTTP API: one body for every status that is not a success."""
+"""Refusals of the HTTP server: one body for every status that is not a success."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
-from alita_mcp.errors import AlitaError, SandboxBusy, ToolNotFound, ToolUnavailable, TooMany, UsageError
+from alita_mcp.errors import AlitaError, SandboxBusy, TooMany, UsageError
 from alita_mcp.machine import edge_error
-from alita_mcp.server.api.values import Problem, Problems
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.failures import log_defect
-from alita_mcp.values import Value
 
 MAX_MESSAGE = 1_000
 RETRY_AFTER_S = 5
 
 
 class Refusal(Exception):
-    """A request that is not served; its sender reads the message and the hint."""
+    """A request that is not served; `code` is one word for programs, people read the message and the hint."""
 
     def __init__(
         self, status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
@@ -28,47 +26,38 @@ class Refusal(Exception):
         super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
-        self.problem = Problem(
-            code=code, message=printable(message, MAX_MESSAGE), hint=printable(hint, MAX_MESSAGE)
-        )
+        self.problem = {
+            "code": code,
+            "message": printable(message, MAX_MESSAGE),
+            "hint": printable(hint, MAX_MESSAGE),
+        }
 
     def response(self) -> Response:
-        """The refusal as an HTTP response."""
-        return json_response(Problems(error=self.problem), self.status, self.headers)
-
-
-def json_response(value: Value, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as a response that no cache keeps."""
-    return Response(
-        value.model_dump_json(),
-        status,
-        media_type="application/json",
-        headers={"cache-control": "no-store", **(headers or {})},
-    )
+        """The refusal as a response that no cache keeps."""
+        headers = {"cache-control": "no-store", **self.headers}
+        return JSONResponse({"error": self.problem}, self.status, headers)
 
 
 async def problem_response(request: Request, raised: Exception) -> Response:
     """The response for whatever a handler raised; nothing internal leaves the server."""
-    # 1. The request: refused by us, or by the router (no such path).
-    # 2. One of our errors: 404, 409 and 422 are the sender's, 429 and 503 may pass.
+    # 1. The request: refused by us, or by the router (no such path or method).
+    # 2. One of our errors: 422 is the sender's, 429 and 503 may pass.
     # 3. A defect: a number, which the server's log explains.
     failure = edge_error(raised)
     match failure:
         case Refusal():
             refusal = failure
+        case HTTPException(status_code=405):
+            problem = f"{request.method} is not allowed for this path."
+            refusal = Refusal(405, "method_not_allowed", problem, "", failure.headers)
         case HTTPException():
-            refusal = Refusal(
-                404, "not_found", f"There is no {request.url.path!r}.", "Tasks are at /api/tasks."
-            )
-        case ToolNotFound():
-            refusal = Refusal(404, "not_found", failure.message, failure.hint)
+            problem = f"There is no {request.url.path!r}."
+            refusal = Refusal(404, "not_found", problem, "Tasks are posted to /api/tasks.")
         case TooMany() | SandboxBusy():
             seconds = failure.retry_after_s if isinstance(failure, SandboxBusy) else RETRY_AFTER_S
             refusal = Refusal(429, "busy", failure.message, failure.hint, {"retry-after": str(seconds)})
         case UsageError():
             refusal = Refusal(422, "invalid", failure.message, failure.hint)
-        case ToolUnavailable():
-            refusal = Refusal(409, "conflict", failure.message, failure.hint)
         case AlitaError():
             refusal = Refusal(503, "unavailable", failure.message, failure.hint)
         case _:

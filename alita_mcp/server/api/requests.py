@@ -1,19 +1,42 @@
-"""Request bodies of the HTTP API, read and validated."""
+"""Requests of the HTTP API for tasks, read and validated."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import anyio.to_thread
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
+from alita_mcp.server.agents.definitions import MAX_TASK
 from alita_mcp.server.api.problems import Refusal
-from alita_mcp.server.api.values import NewTask
+from alita_mcp.values import Value
 
-MAX_BODY_BYTES = 4 * 1024 * 1024
-MAX_DROPPED_BYTES = 4 * MAX_BODY_BYTES
+MAX_BODY_BYTES = 1024 * 1024
+MAX_DROPPED_BYTES = 16 * MAX_BODY_BYTES
 MAX_DEPTH = 32
+MAX_HOSTS = 32
 JSON = "application/json"
+
+Host = Annotated[str, Field(max_length=253, pattern=r"^[A-Za-z0-9*_][A-Za-z0-9.*:_-]*$")]
+Amount = Annotated[float, Field(gt=0, le=1e9)]
+
+
+class NewTask(Value):
+    """A task and its limits, none of which can be wider than the server's settings."""
+
+    model_config = ConfigDict(strict=True)
+
+    task: str = Field(min_length=1, max_length=MAX_TASK, pattern=r"\S")
+    max_steps: int | None = Field(default=None, ge=1, le=1_000)
+    max_tokens: int | None = Field(default=None, ge=1, le=10**12)
+    max_usd: Amount | None = None
+    max_seconds: Amount | None = None
+    plans: int | None = Field(default=None, ge=0, le=8)
+    memory: bool = True
+    hosts: tuple[Host, ...] = Field(default=(), max_length=MAX_HOSTS)
+    """Hosts that it may read at any address."""
 
 
 async def read_new_task(request: Request) -> NewTask:

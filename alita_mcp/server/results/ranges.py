@@ -21,8 +21,8 @@ class Part(NamedTuple):
     total: int
 
 
-def part_of(document: bytes, characters: int, offset: int = 0, length: int | None = None) -> Part:
-    """The part of a UTF-8 text that begins at byte `offset`: `length` bytes or `characters`, whichever is less.
+def part_of(document: bytes, characters: int, offset: int = 0) -> Part:
+    """The part of a UTF-8 text that begins at byte `offset`, of so many characters.
 
     At least one character is given. A bound within a character is moved to its beginning, so that parts which follow
     one another make up the whole.
@@ -33,11 +33,9 @@ def part_of(document: bytes, characters: int, offset: int = 0, length: int | Non
     total = len(document)
     if offset >= total:
         raise InvalidArguments(f"offset {offset} is past the end.", hint=f"The result has {total} bytes.")
-    characters = max(characters, 1)
-    most = MOST_BYTES_OF_A_CHARACTER * characters
-    length = most if length is None else min(max(length, MOST_BYTES_OF_A_CHARACTER), most)
-    start = _character_start(document, offset)
-    text = document[start : _character_start(document, min(total, offset + length))].decode()[:characters]
+    characters, start = max(characters, 1), _character_start(document, offset)
+    end = _character_start(document, min(total, offset + MOST_BYTES_OF_A_CHARACTER * characters))
+    text = document[start:end].decode()[:characters]
     return Part(text, start, start + len(text.encode()), total)
 
 
@@ -53,20 +51,19 @@ def json_document(value: Any) -> bytes:
 
 
 def text_in_parts(
-    uri: str, mime: str, document: bytes, limit: int, offset: int = 0, length: int | None = None
+    uri: str, mime: str, document: bytes, limit: int, offset: int = 0
 ) -> types.ReadResourceResult:
     """A text, whole where it may be sent so; else a part of it behind a note on where it stands."""
-    part = part_of(document, limit, offset, length)
+    part = part_of(document, limit, offset)
     if part.end - part.start == part.total:
         return text_resource(uri, mime, part.text)
     base = uri.partition("?")[0]
     ends = f"it goes on at {base}?offset={part.end}" if part.end < part.total else "it ends here"
     note = f"Part of a result: bytes {part.start} to {part.end - 1}, counted from 0, of {part.total}; {ends}."
-    place = f"{base}?offset={part.start}&length={part.end - part.start}"
     return types.ReadResourceResult(
         contents=[
             types.TextResourceContents(uri=uri, mime_type="text/plain", text=note),
-            types.TextResourceContents(uri=place, mime_type=mime, text=part.text),
+            types.TextResourceContents(uri=f"{base}?offset={part.start}", mime_type=mime, text=part.text),
         ]
     )
 

@@ -81,7 +81,7 @@ async def serve_http(
     Raises:
         UsageError: the address cannot be bound, or there is no token and there must be one.
     """
-    from alita_mcp.server.api.routes import api_routes
+    from alita_mcp.server.api.tasks import api_routes
     from alita_mcp.server.build import DualEraServer, build_server
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())

@@ -78,11 +78,9 @@ async def test_a_run_is_read_as_it_was_written_by_this_and_by_other_processes(
     assert await runs.solution(RUN) is None
     assert (await runs.summary(RUN)).status == "running"
     await runs.append(event(1))
-    await runs.keep_value(RUN, "o1", b'{"rows": [1, 2]}')
     await runs.append(finished(2))
     for store in (runs, StoredRuns(folder)):
         assert [one.number for one in await store.events(RUN)] == [1, 2]
-        assert await store.read_value(RUN, "o1") == b'{"rows": [1, 2]}'
         solution = await store.solution(RUN)
         assert solution is not None
         assert (solution.answer, len(solution.steps)) == ("42", 1)
@@ -100,7 +98,6 @@ async def test_nobody_else_may_read_a_run(runs: StoredRuns, folder: Path) -> Non
     before = os.umask(0)
     try:
         await a_run(runs)
-        await runs.keep_value(RUN, "o1", b"1")
     finally:
         os.umask(before)
     for place in places_in(folder):
@@ -112,29 +109,16 @@ async def test_nobody_else_may_read_a_run(runs: StoredRuns, folder: Path) -> Non
 )
 async def test_an_id_is_never_a_path(runs: StoredRuns, bad: str) -> None:
     await a_run(runs)
-    for read in (runs.events(bad), runs.solution(bad), runs.summary(bad), runs.read_value(bad, "o1")):
+    for read in (runs.events(bad), runs.solution(bad), runs.summary(bad)):
         with pytest.raises(ToolNotFound):
             await read
     with pytest.raises(UsageError):
         await runs.begin_run(bad, TASK)
 
 
-@pytest.mark.parametrize("bad", ["", "../request", "o1/../../request", "O1", "o1.json", "o1\n", "a" * 41])
-async def test_a_reference_is_never_a_path(runs: StoredRuns, bad: str) -> None:
+async def test_links_are_not_followed(runs: StoredRuns, folder: Path) -> None:
     await a_run(runs)
-    with pytest.raises(ToolNotFound):
-        await runs.read_value(RUN, bad)
-    with pytest.raises(UsageError):
-        await runs.keep_value(RUN, bad, b"1")
-
-
-async def test_links_are_not_followed(runs: StoredRuns, folder: Path, tmp_path: Path) -> None:
-    await a_run(runs)
-    (tmp_path / "secret.json").write_text('"secret"')
-    (folder / RUN / "values" / "o9.json").symlink_to(tmp_path / "secret.json")
     (folder / run_id(8)).symlink_to(folder / RUN)
-    with pytest.raises(ToolNotFound):
-        await runs.read_value(RUN, "o9")
     with pytest.raises(ToolNotFound):
         await runs.events(run_id(8))
     assert [one.run for one in await runs.list()] == [RUN]
@@ -150,25 +134,11 @@ async def test_what_looks_like_a_key_is_never_written(
     step = Step(number=1, tool="t", arguments={"password": "hunter2", "api_key": "a1b2c3d4e5", "x": [said]})
     await runs.begin_run(RUN, TaskRequest(task=said))
     await runs.append(event(1, text=said, data={"step": step.model_dump(mode="json"), said: 1}))
-    await runs.keep_value(
-        RUN, "o1", json.dumps({"page_token": "a1b2c3d4e5f6", "said": [said], "n": 1.10}).encode()
-    )
-    await runs.keep_value(RUN, "o2", f"no json {KEY}".encode())
     await runs.append(finished(2, answer=said))
     written = texts_in(folder)
-    assert len(written) >= 4
+    assert len(written) >= 3
     for word in (KEY, "my-very-own-word", "MIIabc", "hunter2", 'a1b2c3d4e5"'):
         assert not any(word in text for text in written), word
-    assert json.loads(await runs.read_value(RUN, "o1"))["page_token"] == "a1b2c3d4e5f6"
-
-
-async def test_a_value_without_keys_is_kept_byte_by_byte(runs: StoredRuns) -> None:
-    await runs.begin_run(RUN, TASK)
-    value = b'{"b": 1.10,\n "a": "\\u00e9", "big": 123456789012345678901234567890}'
-    await runs.keep_value(RUN, "o1", value)
-    assert await runs.read_value(RUN, "o1") == value
-    with pytest.raises(UsageError, match="MB"):
-        await runs.keep_value(RUN, "o2", b"1" * (65 << 20))
 
 
 async def test_damaged_lines_are_passed_over(runs: StoredRuns, folder: Path) -> None:
@@ -258,11 +228,9 @@ async def test_the_oldest_runs_that_have_ended_make_room(folder: Path) -> None:
         await a_run(runs, run_id(number))
         os.utime(folder / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
     assert {one.run for one in await runs.list()} == {run_id(number) for number in (0, 4, 5)}
+    await runs.append(event(1, run=run_id(0), text="x" * 50_000))
     await runs.begin_run(run_id(9), TASK)
-    await runs.keep_value(run_id(9), "o1", b"1" * 48_800)
     assert {one.run for one in await runs.list()} == {run_id(0), run_id(9)}
-    with pytest.raises(UsageError, match="full"):
-        await runs.keep_value(run_id(9), "o2", b"1" * 45_000)
     assert not [place for place in places_in(folder) if place.name.startswith(".gone")]
 
 
@@ -297,9 +265,6 @@ async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path)
     (tmp_path / "tasks" / RUN / "events.jsonl").mkdir()
     with pytest.raises(LibraryError):
         await runs.append(event(1))
-    (tmp_path / "tasks" / RUN / "values").rmdir()
-    with pytest.raises(LibraryError):
-        await runs.keep_value(RUN, "o1", b"1")
     assert await runs.events(RUN) == []
 
 
@@ -335,8 +300,8 @@ async def test_a_strangers_runs_make_room_before_anybody_loses_what_fits_into_a_
 
     async def begin(number: int, owner: str, size: int = 10) -> None:
         await runs.begin_run(run_id(number), TASK, owner)
-        await runs.keep_value(run_id(number), "o1", b"1" * size)
-        await runs.append(finished(1, run_id(number)))
+        await runs.append(event(1, run=run_id(number), text="x" * size))
+        await runs.append(finished(2, run_id(number)))
         os.utime(folder / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
 
     for number in (1, 2):

@@ -76,6 +76,7 @@ SAME = {
             todo |= {str(int(name) * 3 % 1009), str(int(name) + 1)} - seen if int(name) < 3000 else set()
         return len(seen)
         """,
+    "many": "total = set()\nfor n in range(20_000):\n    total = {str(n % 50)} | total\nreturn len(total)",
     "large": "found = {str(n) for n in range(20000)}\nwhile found:\n    found.remove(next(iter(found)))\nreturn len(found)",
     "errors": """
         out = []

@@ -12,7 +12,7 @@ import anyio
 import mcp_types as types
 from anyio.lowlevel import checkpoint
 
-from alita_mcp.agent.interface import AskPerson
+from alita_mcp.agent.interface import AskPerson, OnEvent
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import ToolNotFound, UsageError
@@ -55,10 +55,6 @@ class RunsInMemory:
 
     requests: dict[str, TaskRequest] = field(default_factory=dict)
     stored: dict[str, list[TaskEvent]] = field(default_factory=dict)
-    values: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    dead: set[str] = field(default_factory=set)
-    changed: anyio.Event = field(default_factory=anyio.Event)
-    followers: int = 0
 
     async def begin_run(self, run: str, request: TaskRequest) -> None:
         await checkpoint()
@@ -66,35 +62,11 @@ class RunsInMemory:
 
     async def append(self, event: TaskEvent) -> None:
         self.stored[event.run].append(event)
-        self.changed.set()
-        self.changed = anyio.Event()
-
-    async def keep_value(self, run: str, reference: str, value: bytes) -> None:
-        self.values[run, reference] = value
-
-    async def read_value(self, run: str, reference: str) -> bytes:
-        if (run, reference) not in self.values:
-            raise ToolNotFound(f"The run {run!r} has no value {reference!r}.")
-        return self.values[run, reference]
 
     async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
         if run not in self.stored:
             raise ToolNotFound(f"There is no run {run!r}.")
         return [event for event in self.stored[run] if event.number > after]
-
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
-        self.followers += 1
-        try:
-            while run not in self.dead:
-                changed = self.changed
-                for event in await self.events(run, after):
-                    after = event.number
-                    yield event
-                    if event.kind == "finished":
-                        return
-                await changed.wait()
-        finally:
-            self.followers -= 1
 
     async def solution(self, run: str) -> Solution | None:
         ended = [event for event in await self.events(run) if event.kind == "finished"]
@@ -103,7 +75,6 @@ class RunsInMemory:
     async def summary(self, run: str) -> Row:
         solution = await self.solution(run)
         status = "running" if solution is None else "stopped" if solution.stopped else "finished"
-        status = "died" if run in self.dead else status
         request = self.requests[run]
         return Row(
             run=run, task=request.task, at=AT, status=status, solved=bool(solution and solution.solved)
@@ -151,9 +122,6 @@ class ScriptedTasks:
     runs: RunsInMemory = field(default_factory=RunsInMemory)
     begun: list[TaskRequest] = field(default_factory=list)
     clients: list[str] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)
-    """Contents of the files that tasks came with, read when they began."""
-    scopes: dict[str, anyio.CancelScope] = field(default_factory=dict)
 
     def runs_of(self, owner: str | None) -> RunsInMemory:
         return self.runs
@@ -166,6 +134,7 @@ class ScriptedTasks:
         person: PendingQuestions | None = None,
         ask: AskPerson | None = None,
         shown: Any = None,
+        on_event: OnEvent | None = None,
     ) -> Job[Solution]:
         if not self.has_model:
             raise no_model_for_tasks(self.app.settings)
@@ -174,7 +143,7 @@ class ScriptedTasks:
         run = secrets.token_hex(16)
 
         async def work(enter: ReportStage) -> Solution:
-            return await self._solved(run, request, enter, ask)
+            return await self._solved(run, request, enter, ask, on_event)
 
         job = self.app.jobs.start_task(work, run, identity.owner, person)
         self.begun.append(request)
@@ -182,33 +151,32 @@ class ScriptedTasks:
         return job
 
     async def _solved(
-        self, run: str, request: TaskRequest, enter: ReportStage, ask: AskPerson | None
+        self,
+        run: str,
+        request: TaskRequest,
+        enter: ReportStage,
+        ask: AskPerson | None,
+        on_event: OnEvent | None,
     ) -> Solution:
         numbers = iter(range(1, 1_000))
-        for path in request.files:
-            self.files[path.name] = await anyio.Path(path).read_bytes()
         await self.runs.begin_run(run, request)
 
         async def tell(kind: Any, text: str, data: dict[str, Any] | None = None) -> None:
             event = TaskEvent(run=run, number=next(numbers), at=AT, kind=kind, text=text, data=data or {})
             await self.runs.append(event)
             await enter(text)
+            if on_event is not None:
+                await on_event(event)
 
         await tell("started", "started")
         solution = Solution(run=run, task=request.task, answer="", solved=False, stopped="cancelled")
-        with anyio.CancelScope() as scope:
-            self.scopes[run] = scope
+        try:
             answer = await self.script(Working(run, request, ask, tell))
             solution = solved(run, request.task, answer)
-        with anyio.CancelScope(shield=True):
-            await tell("finished", "finished", solution.model_dump(mode="json"))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await tell("finished", "finished", solution.model_dump(mode="json"))
         return solution
-
-    async def stop(self, run: str) -> bool:
-        if run not in self.scopes:
-            return False
-        self.scopes[run].cancel()
-        return True
 
 
 def solved(run: str, task: str, answer: str, **changes: Any) -> Solution:

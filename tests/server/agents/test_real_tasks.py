@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -23,12 +22,10 @@ from alita_mcp.settings import FixedLimits, Settings
 from tests.agent.world import call, finish
 from tests.in_process import IN_PROCESS
 from tests.models.openai_server import Calls, openai_server
-from tests.server.agents.test_task_resources import texts_at
 from tests.server.api.calling import solution_of
 from tests.server.connections import http_process
 from tests.server.in_memory import connected, refused, succeeded
 from tests.server.processes import PATIENCE_S
-from tests.server.test_http import listening
 from tests.server.test_run_code_jobs import until
 
 SUM = [
@@ -63,7 +60,7 @@ async def over_http(server_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.slow
-async def test_a_task_is_worked_on_and_every_value_of_it_can_be_read(settings: Settings, era: str) -> None:
+async def test_a_task_is_worked_on(settings: Settings, era: str) -> None:
     async with connected(real(settings, ScriptedModel(SUM)), era) as client:
         told = await succeeded(client, "solve_task", task="What is the sum of 0 to 10?")
         assert (told["status"], told["answer"], told.get("stopped", "")) == (
@@ -72,10 +69,6 @@ async def test_a_task_is_worked_on_and_every_value_of_it_can_be_read(settings: S
             "",
         )
         assert told["steps"][0]["tool"] == "run_code"
-        (text,) = await texts_at(client, told["events"])
-        step = next(event["data"] for event in json.loads(text)["events"] if event["kind"] == "step")
-        (value,) = await texts_at(client, step["uri"])
-    assert json.loads(value)["result"] == 55
 
 
 async def test_without_a_model_a_task_is_refused_with_what_to_set(settings: Settings, era: str) -> None:
@@ -100,15 +93,6 @@ async def test_a_cancelled_request_stops_the_run_and_its_record_says_so(settings
     assert (told[0], told[-1]) == ("started", "finished")
     assert solution is not None
     assert solution.stopped == "cancelled"
-
-
-@pytest.mark.slow
-async def test_files_that_come_with_a_task_are_read_by_its_steps(settings: Settings) -> None:
-    model = ScriptedModel([call("read_file", name="a.csv"), finish("2")])
-    async with listening(settings, server=real(settings, model)) as url, over_http(url) as client:
-        body = {"task": "How many rows?", "files": [{"name": "a.csv", "content": "x\n1\n2\n"}]}
-        assert (await solution_of(client, **body))["answer"] == "2"
-    assert "x\n1\n2" in model.asked[1][-1].content
 
 
 @pytest.mark.process

@@ -23,13 +23,6 @@ async def api(made: Serving, **headers: str) -> AsyncIterator[httpx.AsyncClient]
             yield client
 
 
-async def begun(client: httpx.AsyncClient, task: str = "t", **more: Any) -> str:
-    """The id of a task that was begun; its stream is left after the first event."""
-    async with client.stream("POST", "/api/tasks", json={"task": task, **more}) as stream:
-        await messages(stream, 1)
-        return stream.headers["location"].rpartition("/")[2]
-
-
 async def solution_of(client: httpx.AsyncClient, **task: Any) -> dict[str, Any]:
     """The solution at the end of a task's stream."""
     async with client.stream("POST", "/api/tasks", json=task) as stream:

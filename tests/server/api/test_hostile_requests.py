@@ -16,11 +16,7 @@ from tests.server.api.calling import api, code_of
 from tests.server.test_http import TOKEN
 
 JSON = {"content-type": "application/json"}
-NO_RUN = "0" * 32
-PATHS = [
-    ("GET", "/api/tasks"), ("POST", "/api/tasks"), ("GET", "/api/nothing"), ("GET", f"/api/tasks/{NO_RUN}"),
-    ("DELETE", f"/api/tasks/{NO_RUN}"),
-]  # fmt: skip
+PATHS = [("GET", "/api/tasks"), ("POST", "/api/tasks"), ("GET", "/api/nothing")]
 
 
 @pytest.mark.slow
@@ -35,7 +31,7 @@ async def test_every_path_asks_for_the_token_and_refuses_other_hosts_and_origins
                 (right | {"origin": "https://evil.example"}, (403, "unknown_origin")),
             ):
                 assert code_of(await client.request(method, path, headers=headers)) == refusal
-        there = await client.get(f"/api/tasks/{NO_RUN}", headers=right)
+        there = await client.get("/api/nothing", headers=right)
         assert code_of(there) == (404, "not_found")
 
 
@@ -85,25 +81,22 @@ async def test_a_body_of_another_type_than_json_is_refused(settings: Settings) -
 
 async def test_a_body_over_the_limit_is_refused_whether_it_says_so_or_not(settings: Settings) -> None:
     async def drip() -> AsyncIterator[bytes]:
-        for _ in range(70):
+        for _ in range(20):
             yield b" " * 65_536
 
     async with api(serving(settings)) as client:
         said = await client.post("/api/tasks", content=b" " * (MAX_BODY_BYTES + 1), headers=JSON)
         unsaid = await client.post("/api/tasks", content=drip(), headers=JSON)
-        fits = await client.post("/api/tasks", content=b'{"task": "t"}' + b" " * 4_000_000, headers=JSON)
+        fits = await client.post("/api/tasks", content=b'{"task": "t"}' + b" " * 1_000_000, headers=JSON)
     assert code_of(said) == code_of(unsaid) == (413, "too_large")
     assert fits.status_code == 200
 
 
 async def test_other_methods_and_paths_are_told_in_the_same_form(settings: Settings) -> None:
     async with api(serving(settings)) as client:
-        for method, path, allowed in (
-            ("GET", "/api/tasks", "POST"), ("HEAD", "/api/tasks", "POST"),
-            ("PUT", f"/api/tasks/{NO_RUN}", "GET, DELETE"),
-        ):  # fmt: skip
-            answer = await client.request(method, path)
-            assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+        for method in ("GET", "HEAD", "PUT"):
+            answer = await client.request(method, "/api/tasks")
+            assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
         for path in ("/api/", "/api/tasks/", "/api/tasks/x/y/z", "/api/../api/x", "/api/%2e%2e/etc"):
             assert code_of(await client.get(path)) == (404, "not_found")
 
@@ -116,20 +109,4 @@ async def test_a_library_that_cannot_be_opened_is_unavailable(settings: Settings
 
     made._opened = broken  # type: ignore[method-assign]
     async with api(made) as client:
-        assert code_of(await client.get(f"/api/tasks/{NO_RUN}")) == (503, "unavailable")
-
-
-async def test_what_nobody_foresaw_is_a_number_in_the_log(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
-    made = serving(settings)
-
-    async def broken(_run: str) -> Any:
-        raise RuntimeError("secret words")
-
-    made.runs.events = broken  # type: ignore[method-assign,assignment]
-    async with api(made) as client:
-        answer = await client.get(f"/api/tasks/{NO_RUN}")
-    assert code_of(answer) == (500, "internal")
-    assert "secret" not in answer.text
-    assert "secret words" in caplog.text
+        assert code_of(await client.post("/api/tasks", json={"task": "t"})) == (503, "unavailable")

@@ -17,19 +17,23 @@ WIDEN = ".widen"
 """A name that no code can have for something of its own."""
 _OPERATORS = (ast.BitAnd, ast.BitOr, ast.Sub, ast.BitXor)
 _METHODS = {"copy", "union", "intersection", "difference", "symmetric_difference"}
-_MOST_FILLERS = 50_000
+_MOST_FILLERS = 500_000
+"""In all sets of a call: some tenths of a second."""
 _SEEDED = (str, bytes, datetime.date, datetime.time, enum.Enum)
 _set, _frozenset, _tuple, _type = set, frozenset, tuple, type
 
 
 def seed_sets(seed: int) -> dict[str, Any]:
     """Builtins of a module that `rewrite_sets` rewrote."""
+    left = _MOST_FILLERS
 
     def widen(result: Any) -> Any:
         """A set of which some hash depends on the seed, in a large table; anything else stays."""
-        if _type(result) is not _set or not any(map(_has_seeded_hash, result)):
+        nonlocal left
+        if left <= 0 or _type(result) is not _set or not any(map(_has_seeded_hash, result)):
             return result
-        count = min((len(result) + 8) << (2 + 2 * (seed % 3)), _MOST_FILLERS)
+        count = min((len(result) + 8) * (16 if seed % 2 else 4), left)
+        left -= count
         fillers = [(WIDEN, number) for number in range(count)]
         wide = _set(fillers)
         wide.update(result)

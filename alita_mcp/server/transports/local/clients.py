@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import SocketAttribute, SocketStream, TaskGroup
 from filelock import BaseFileLock, FileLock, Timeout
 from mcp.server.lowlevel import Server
 
@@ -39,6 +39,7 @@ from alita_mcp.server.transports.local.endpoint import (
 from alita_mcp.settings import Settings, absolute_home, whole_environment
 
 BACKLOG = 128
+RETRY_S = 0.2
 Duplex = Polled | SocketStream
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,8 @@ class LocalClients:
         """The last client has gone; another event after each time."""
         self.idle_since = anyio.current_time()
         """When the last client went, on the clock of the event loop."""
+        self._closed = anyio.Event()
+        """Nobody is accepted any more."""
 
     @property
     def is_empty(self) -> bool:
@@ -78,11 +81,12 @@ class LocalClients:
                 listener: Any = await anyio.create_unix_listener(address, mode=0o600, backlog=BACKLOG)
             else:
                 listener = await anyio.create_tcp_listener(local_host="127.0.0.1", backlog=BACKLOG)
-                port = {"port": listener.extra(SocketAttribute.local_port)}
-                address.write_text(json.dumps(port), encoding="utf-8")
+                new = address.with_suffix(".new")
+                new.write_text(str(listener.extra(SocketAttribute.local_port)), encoding="ascii")
+                new.replace(address)  # nobody reads half of it
             async with anyio.create_task_group() as connections:
                 async with anyio.create_task_group() as accepting:
-                    accepting.start_soon(listener.serve, self._serve_connection, connections)
+                    accepting.start_soon(self._accept, listener, connections)
                     try:
                         yield
                     finally:
@@ -90,10 +94,11 @@ class LocalClients:
                         address.unlink(missing_ok=True)
                         await listener.aclose()
                         lock.release()  # the next server need not wait for the end of this one
+                        self._closed.set()
                 for stream, duplex in list(self._connected.values()):
-                    with suppress(OSError, anyio.BusyResourceError, anyio.BrokenResourceError):
-                        if self.stop_asked.is_set():
-                            await duplex.send(STOPPING + b"\n")
+                    if self.stop_asked.is_set():
+                        connections.start_soon(_announce_stop, duplex)  # which one may not read
+                    with suppress(OSError):
                         stream.extra(SocketAttribute.raw_socket).shutdown(socket.SHUT_RD)
         finally:
             lock.release()
@@ -112,6 +117,14 @@ class LocalClients:
             ],
         }
 
+    async def _accept(self, listener: Any, connections: TaskGroup) -> None:
+        while True:
+            try:
+                await listener.serve(self._serve_connection, connections)
+            except OSError as problem:  # too many open files; those that are connected keep their server
+                log.warning("cannot accept a client: %s", problem)
+                await anyio.sleep(RETRY_S)
+
     async def _serve_connection(self, stream: SocketStream) -> None:
         """Greets one process and does what it wants; whatever it does wrong ends only its own connection."""
         async with stream:
@@ -124,6 +137,7 @@ class LocalClients:
                     await stream.send(json.dumps(self.describe()).encode() + b"\n")
                 elif want == "stop":
                     self.stop_asked.set()
+                    await self._closed.wait()  # whoever asked waits for the end of the connection
             except (Refused, OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:
                 log.info("a local connection ended: %s", problem)
             except Exception:
@@ -207,6 +221,11 @@ def memory_bytes(process: int | Literal["self"] = "self") -> int:
 
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
+
+
+async def _announce_stop(duplex: Duplex) -> None:
+    with suppress(OSError, anyio.BusyResourceError, anyio.BrokenResourceError):
+        await duplex.send(STOPPING + b"\n")
 
 
 async def _receive_line(stream: SocketStream) -> tuple[bytes, bytes]:

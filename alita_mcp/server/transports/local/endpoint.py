@@ -37,7 +37,11 @@ HAS_UNIX_SOCKETS = sys.platform != "win32"
 _MAX_SOCKET_PATH = 100
 """Characters; macOS allows 103, Linux 107."""
 _NAME = re.compile(r"[0-9a-f]{24}")
-_PATHS = ("ALITA_HOME", "ALITA_GRANTS_FILE", "ALITA_SECRETS_FILE", "ALITA_WORKSPACE")
+_PATHS = (
+    "ALITA_HOME", "ALITA_GRANTS_FILE", "ALITA_SECRETS_FILE", "ALITA_WORKSPACE", "GOOGLE_APPLICATION_CREDENTIALS",
+    "PYTHONPATH", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE",
+)  # fmt: skip
+_KEY_BYTES = 32
 _CONFIGURES = re.compile(
     r"ALITA_|(AWS|AZURE|DOCKER|GOOGLE|LITELLM|OLLAMA|PIP|UV|VERTEX\w*)_|PYTHON(HOME|PATH|SAFEPATH)$"
     r"|XDG_(CACHE|CONFIG|DATA)_HOME$|(HOME|USERPROFILE|APPDATA|LOCALAPPDATA|SSL_CERT_\w+)$"
@@ -46,7 +50,8 @@ _CONFIGURES = re.compile(
 )
 """Variables that decide what a server does or which keys it uses. Too many only mean more servers than needed."""
 _OF_A_TERMINAL = re.compile(
-    r"(CLAUDE|CLAUDECODE|CODEX|CURSOR|GIT|GPG|NPM|SSH|TERM|VSCODE|ZED)_|ALITA_SHARED$"
+    r"(CLAUDE|CLAUDECODE|CODEX|CURSOR|GIT|GPG|NPM|SSH|STARSHIP|TERM|VSCODE|ZED)_|ALITA_SHARED$",
+    re.IGNORECASE,
 )
 """Of them, those that differ from one window to the next and that no server reads."""
 
@@ -90,11 +95,11 @@ def find_endpoint(environment: Mapping[str, str], folder: str) -> Endpoint:
     private = private_folder()
     key = read_key(private / "key")
     resolved = {**environment}
-    for name in (*_PATHS, "ALITA_EMBEDDER"):
-        value = resolved.get(name, "")
-        is_path = name in _PATHS or os.path.isdir(os.path.join(folder, value))
-        if value and is_path and not value.startswith("~"):
-            resolved[name] = os.path.normpath(os.path.join(folder, value))
+    for name, value in environment.items():
+        is_embedder = name.upper() == "ALITA_EMBEDDER" and os.path.isdir(os.path.join(folder, value))
+        if value and (name.upper() in _PATHS or is_embedder) and not value.startswith("~"):
+            paths = value.split(os.pathsep) if name.upper() == "PYTHONPATH" else [value]
+            resolved[name] = os.pathsep.join(os.path.normpath(os.path.join(folder, path)) for path in paths)
     named = re.findall(
         r"\bkey_from=(\w+)", " ".join(v for n, v in resolved.items() if n.startswith("ALITA_"))
     )
@@ -138,7 +143,9 @@ def private_folder() -> Path:
     elif os.path.isdir(run := f"/run/user/{os.getuid()}"):
         parent = Path(run)
     else:
-        parent = Path("~/Library/Caches" if sys.platform == "darwin" else "~/.cache").expanduser()
+        parent = Path(os.path.expanduser("~/Library/Caches" if sys.platform == "darwin" else "~/.cache"))
+    if not parent.is_absolute():
+        raise Refused("this user has no home folder")
     folder = parent / "alita-mcp-shared"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     state = folder.lstat()
@@ -150,18 +157,25 @@ def private_folder() -> Path:
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file, made if there is none; a link makes sure that nobody reads half of it."""
+    """The key in a file, made if there is none; a link makes sure that nobody reads half of it.
+
+    Raises:
+        OSError: it cannot be read or written.
+        Refused: it is damaged.
+    """
     while True:
         with suppress(FileNotFoundError):
-            return path.read_bytes()
+            if len(key := path.read_bytes()) != _KEY_BYTES:
+                raise Refused(f"{path} is damaged; delete it")
+            return key
         new = path.with_name(f"key.{os.getpid()}")
-        new.touch(mode=0o600)
-        new.write_bytes(os.urandom(32))
         try:
+            new.touch(mode=0o600)
+            new.write_bytes(os.urandom(_KEY_BYTES))
             with suppress(FileExistsError):
                 os.link(new, path)
         finally:
-            new.unlink()
+            new.unlink(missing_ok=True)
 
 
 def endpoints() -> Iterator[Endpoint]:
@@ -181,12 +195,13 @@ def connect(endpoint: Endpoint, want: Want) -> Connection:
         OSError: it does not answer in time (`TimeoutError`), or cannot be reached.
         Refused: another user listens there, or somebody without the key.
     """
-    if HAS_UNIX_SOCKETS:
-        link = socket.socket(socket.AF_UNIX)
-        address: Any = str(endpoint.address)
-    else:
-        link = socket.socket()
-        address = ("127.0.0.1", json.loads(endpoint.address.read_text(encoding="utf-8"))["port"])
+    address: Any = str(endpoint.address)
+    if not HAS_UNIX_SOCKETS:
+        port = endpoint.address.read_bytes()
+        if not re.fullmatch(rb"\d{1,5}", port):
+            raise ConnectionRefusedError(f"{endpoint.address} holds no port")
+        address = ("127.0.0.1", int(port))
+    link = socket.socket(socket.AF_UNIX if HAS_UNIX_SOCKETS else socket.AF_INET)
     try:
         link.settimeout(HELLO_WITHIN_S)
         link.connect(address)

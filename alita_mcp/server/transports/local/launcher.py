@@ -14,11 +14,13 @@ from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Endpoint, Re
 if TYPE_CHECKING:
     import subprocess
 
+PROGRAM = ("-m", "alita_mcp.server.transports.local.process")
+"""What Python runs as the server; the endpoint's name follows."""
 START_WITHIN_S = 60.0
 """How long a new server may take until it listens; after it this process serves its client alone."""
 RETRY_S = 0.02
 LOST_RACE_S = 2.0
-"""How soon a server is started again if the last one ended because another was first."""
+"""How soon a server is started again if the last one ended because another was first; twice as late each time."""
 POLL_S = 0.4
 """How often a relay looks whether its parent is still there."""
 MAX_LOG_BYTES = 1_000_000
@@ -30,6 +32,8 @@ class Launcher:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._process: subprocess.Popen[bytes] | None = None
+        self.own: subprocess.Popen[bytes] | None = None
+        """The server for this client alone, once there is one."""
 
     def connect(self) -> socket.socket | None:
         """A connection to the server; None where none listens."""
@@ -37,7 +41,7 @@ class Launcher:
             link = connect(self._endpoint, "mcp").socket
         except (ConnectionError, FileNotFoundError):
             return None
-        link.settimeout(POLL_S)
+        link.settimeout(None)
         return link
 
     def start(self) -> None:
@@ -55,7 +59,7 @@ class Launcher:
         log_path = self._endpoint.folder / f"{self._endpoint.name}.log"
         with open_log(log_path) as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "alita_mcp.server.transports.local.process", self._endpoint.name],
+                [sys.executable, *PROGRAM, self._endpoint.name],
                 cwd=self._endpoint.folder,
                 # glibc would keep what many threads free: two arenas save a tenth of the server's memory
                 env={"MALLOC_ARENA_MAX": "2", **self._endpoint.environment},
@@ -73,7 +77,7 @@ class Launcher:
             Refused: it ended at its start, or is not this user's.
         """
         give_up = time.monotonic() + START_WITHIN_S
-        started = time.monotonic()
+        started, patience_s = time.monotonic(), LOST_RACE_S
         while time.monotonic() < give_up:
             link = self.connect()
             if link is not None:
@@ -82,7 +86,8 @@ class Launcher:
             if status is not None and status > 0:
                 raise Refused(f"it ended with exit status {status}")
             # It is not there yet, lost the race against another one, or was killed.
-            if self._process is None or (status is not None and time.monotonic() > started + LOST_RACE_S):
+            if self._process is None or (status is not None and time.monotonic() > started + patience_s):
+                patience_s *= 1 if self._process is None else 2
                 self.start()
                 started = time.monotonic()
             time.sleep(RETRY_S)
@@ -98,13 +103,12 @@ class Launcher:
 
         mine, its = socket.socketpair()
         with its:
-            subprocess.Popen(
+            self.own = subprocess.Popen(
                 [sys.executable, "-m", "alita_mcp.server.transports.entry"],
                 env={**self._endpoint.environment, SWITCH: OFF[0]},
                 stdin=its.fileno(),
                 stdout=its.fileno(),
             )
-        mine.settimeout(POLL_S)
         return mine
 
     def server_after_loss(self) -> socket.socket:

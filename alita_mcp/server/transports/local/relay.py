@@ -34,9 +34,16 @@ END_WITHIN_S = 2.2
 """How long answers may still come once the client is gone; clients kill after a little more."""
 CHUNK_BYTES = 65_536
 _READ_ONLY_TOOLS = ("search_capabilities", "inspect_tool")
+_FOR_THE_SESSION = ("logging/setLevel", "resources/subscribe", "resources/unsubscribe")
 _FROM_SERVER = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(result|error|method)"')
 """The beginning of a message of our server that is a response or a request; the SDK writes the keys in this order."""
-_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+_CANCELLED = b'{"jsonrpc":"2.0","method":"notifications/cancelled"'
+_CLOSED = b'"error":{"code":-32000,"message":"Connection closed"}}\n'
+"""The end of the SDK's response to what was open when a server began to end."""
+_LISTEN = "subscriptions/listen"
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+_MAX_LOSSES = 3
+"""A request that as many servers did not survive gets an error; a client that says nothing sees no more of them."""
 _LOST = (
     "The alita server ended while this call was under way, and another one has taken its place. What the call had "
     "published or written by then is kept; whether it got so far is not known. Search or list again, then repeat it."
@@ -54,12 +61,12 @@ def relay(wire: Wire, parent: int, environment: Mapping[str, str]) -> Greeting:
         return greet(*wire)
     greeting = None
     try:
-        launcher = Launcher(find_endpoint(environment, os.getcwd()))
-        link = launcher.connect()
-        if link is None:
+        endpoint = find_endpoint(environment, os.getcwd())
+        launcher = Launcher(endpoint)
+        if not endpoint.address.exists():
             launcher.start()
-        greeting = greet(*wire)
-        link = link or launcher.wait_for_server()
+        greeting = greet(*wire)  # before anything that another process can hold up
+        link = launcher.wait_for_server()
     except (OSError, Refused) as problem:
         sys.stderr.write(f"alita-mcp-server: no shared server ({problem}); serving this client alone\n")
         return greeting or greet(*wire)
@@ -88,13 +95,18 @@ class Relay:
         self._open: dict[Id, bytes] = {}
         """The client's requests without a response."""
         self._unsent: list[bytes] = []
+        self._losses: dict[Id, int] = {}
+        """How many servers ended while a request was open."""
+        self._losses_in_silence = 0
+        """How many ended since the client's last line."""
         self._session: list[bytes] = []
         """What a client of the 2025 protocols said for as long as it stays: its handshake and subscriptions."""
         self._handshake: Id | None = None
-        self._asked: set[Id] = set()
-        """The server's requests without an answer of the client."""
-        self._stale: set[Id] = set()
-        """Those of a server that is gone: an answer must not pass for the answer to a later question."""
+        self._last_question = 0
+        """The highest id of a server's request, as the client knows it."""
+        self._offset = 0
+        """What the client knows a server's requests by is so much more than their ids: each server counts from 1, and
+        an answer to one that is gone must not pass for the answer to a later question."""
 
     def run(self) -> NoReturn:
         """Passes messages until the client, the parent or a signal ends it."""
@@ -107,11 +119,19 @@ class Relay:
             if self._status is not None:
                 leave(self._status)
             self._lose_server()
-            while is_stopped and not self._has_words.wait(POLL_S):
+            if self._launcher.own is not None:  # what ended it would end the next one, too
+                status = self._launcher.own.wait()
+                leave(status if status >= 0 else 128 - status)
+            is_missed = not is_stopped and self._losses_in_silence < _MAX_LOSSES
+            while not (is_missed or self._waits_for_server() or self._has_words.wait(POLL_S)):
                 self._end_if_orphaned()
                 if self._status is not None:
                     leave(self._status)
-            self._take_server(self._launcher.server_after_loss())
+            try:
+                self._take_server(self._launcher.server_after_loss())
+            except OSError as problem:
+                sys.stderr.write(f"alita-mcp-server: no other server can be started: {problem}\n")
+                leave(1)
 
     def _pass_to_server(self) -> None:
         """Reads the client's lines until there are no more; the answers to what is open may still come."""
@@ -141,21 +161,28 @@ class Relay:
         message = None
         with suppress(ValueError, RecursionError):
             message = json.loads(line)
-        match message:
-            case {"method": str() as method, "id": int() | str() as number} if not isinstance(number, bool):
-                self._open[number] = line
-                if method == "initialize":
-                    self._session, self._handshake = [line], number
-                elif method in ("resources/subscribe", "resources/unsubscribe"):
-                    self._session.append(line)
-            case {"method": "notifications/initialized"}:
-                self._session.append(line)
-            case {"id": int() | str() as number, **others} if "method" not in others:
-                if number in self._stale:
-                    self._stale.discard(number)
-                    return
-                self._asked.discard(number)
         with self._sending:
+            self._losses_in_silence = 0
+            match message:
+                case {"method": str() as method, "id": int() | str() as number} if not isinstance(
+                    number, bool
+                ):
+                    self._open[number] = line
+                    if method == "initialize":
+                        self._session, self._handshake = [line], number
+                    elif method in _FOR_THE_SESSION:
+                        self._session.append(line)
+                case {"method": "notifications/initialized"}:
+                    self._session.append(line)
+                case {"method": "notifications/cancelled", "params": {"requestId": int() | str() as number}}:
+                    self._open.pop(number, None)  # it need not be answered
+                case {"id": int() | float() | str() as answered, **others} if (
+                    self._offset and "method" not in others
+                ):
+                    number = int(answered) if re.fullmatch(r"[0-9]{1,15}", str(answered)) else 0
+                    if number <= self._offset:
+                        return
+                    line = json.dumps({**others, "id": number - self._offset}).encode() + b"\n"
             try:
                 if self._is_connected:
                     self._link.sendall(line)
@@ -170,10 +197,9 @@ class Relay:
         line, is_stopped = bytearray(), False
         while True:
             try:
+                while not select.select([self._link], [], [], POLL_S)[0]:
+                    self._end_if_orphaned()
                 chunk = self._link.recv(CHUNK_BYTES)
-            except TimeoutError:
-                self._end_if_orphaned()
-                continue
             except OSError:
                 chunk = b""
             if not chunk:
@@ -188,15 +214,22 @@ class Relay:
     def _deliver(self, line: bytes) -> None:
         """Writes a line of the server, unless the client has it already."""
         found = _FROM_SERVER.match(line)
-        if found:
-            number: Id = json.loads(found[1])
-            if found[2] == b"method":
-                self._asked.add(number)
-            else:
-                self._open.pop(number, None)
-                if number in self._muted:
-                    self._muted.discard(number)
-                    return
+        number: Id = json.loads(found[1]) if found else 0
+        if found and found[2] != b"method":
+            if self._status is None and line.endswith(_CLOSED):
+                return  # it stays open
+            self._open.pop(number, None)
+            self._losses.pop(number, None)
+            if number in self._muted:
+                self._muted.discard(number)
+                return
+        elif found and isinstance(number, int):
+            self._last_question = number + self._offset
+            line = b'{"jsonrpc":"2.0","id":%d,"method"%b' % (self._last_question, line[found.end() :])
+        elif self._offset and line.startswith(_CANCELLED):  # a question of its own
+            message = json.loads(line)
+            message["params"]["requestId"] += self._offset
+            line = json.dumps(message).encode() + b"\n"
         if not line.startswith(STOPPING):
             self._write(line)
 
@@ -215,15 +248,17 @@ class Relay:
         with self._sending:
             self._link.close()
             self._is_connected = False
-            lost = [
-                number
-                for number, line in self._open.items()
-                if line not in self._unsent and not _changes_nothing(json.loads(line))
-            ]
-        self._stale |= self._asked
-        self._asked.clear()
+            self._offset = self._last_question
+            self._losses_in_silence += 1
+            lost = []
+            for number, line in self._open.items():
+                request = json.loads(line)
+                if line not in self._unsent and request["method"] != _LISTEN:
+                    self._losses[number] = self._losses.get(number, 0) + 1
+                    if self._losses[number] == _MAX_LOSSES or not _changes_nothing(request):
+                        lost.append(number)
         for number in lost:
-            del self._open[number]
+            self._open.pop(number, None)  # it may be cancelled at this moment
             error = {"code": -32603, "message": _LOST}
             self._write(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode() + b"\n")
 
@@ -245,8 +280,15 @@ class Relay:
             with suppress(OSError):  # lost again: the next one is told the same
                 link.sendall(b"".join([*repeated, *waiting]))
             self._link, self._is_connected = link, True
-        if is_greeted:
-            self._write(_CHANGED)
+            listens = [number for number, line in self._open.items() if b'"toolsListChanged"' in line]
+        told: list[dict[str, Any]] = [{"_meta": {_SUBSCRIPTION: number}} for number in listens]
+        for params in [*told, *[{}] * is_greeted]:
+            changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": params}
+            self._write(json.dumps(changed).encode() + b"\n")
+
+    def _waits_for_server(self) -> bool:
+        """Whether the client waits for a response, and not only for what may change."""
+        return any(json.loads(line)["method"] != _LISTEN for line in list(self._open.values()))
 
     def _end(self, status: int) -> None:
         """Lets the server answer what it still can; then, or soon, the process ends."""
