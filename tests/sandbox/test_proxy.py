@@ -20,13 +20,13 @@ from alita_mcp.sandbox.network.egress_policies import (
     GrantedHosts,
     MeteredStream,
 )
-from alita_mcp.sandbox.network.proxy import Clocks, serve
+from alita_mcp.sandbox.network.proxy import IDLE_SECONDS, serve
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, Site, resolved, running_site
 from tests.sandbox.test_client_hello import hello
 
 WAIT_SECONDS = 60
-SHORT = Clocks(head_seconds=1, idle_seconds=1)
+SHORT_SECONDS = 1.0
 
 
 class Program(ByteStream):
@@ -81,9 +81,11 @@ def granted(
     return GrantedHosts(hosts, limits or Limits(), record=record, resolve=resolved, reachable=HERE)
 
 
-async def served(program: Program, policy: GrantedHosts | AllowList, clocks: Clocks = Clocks()) -> bool:  # noqa: B008
+async def served(
+    program: Program, policy: GrantedHosts | AllowList, idle_seconds: float = IDLE_SECONDS
+) -> bool:
     with anyio.fail_after(WAIT_SECONDS):
-        return await serve(program, policy, clocks)
+        return await serve(program, policy, idle_seconds)
 
 
 @asynccontextmanager
@@ -340,21 +342,54 @@ async def test_a_response_ends_where_its_own_framing_says(response: tuple[bytes,
     assert program.heard.endswith(heard)
 
 
+async def test_a_cut_response_never_looks_whole_to_a_program_that_ends_it_by_the_end_of_the_connection() -> (
+    None
+):
+    async def cuts(stream: SocketStream) -> None:
+        await stream.receive()
+        await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+
+    async with server(cuts) as port:
+        program = Program(f"GET http://api.test:{port}/ HTTP/1.0\r\n\r\n".encode())
+        assert not await served(program, granted(f"api.test:{port}"))
+    assert program.heard.endswith(b"half")
+
+
+async def test_the_head_of_an_event_stream_does_not_wait_for_its_first_event() -> None:
+    async def streams(stream: SocketStream) -> None:
+        await stream.receive()
+        await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await was_heard.wait()
+        await stream.send(b"2\r\nab\r\n0\r\n\r\n")
+
+    def hear(heard: bytes) -> bytes:
+        if heard:
+            was_heard.set()
+        return b""
+
+    was_heard = anyio.Event()
+    async with server(streams) as port:
+        program = Program(f"GET http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\n\r\n".encode())
+        program.on_heard = hear
+        await served(program, granted(f"api.test:{port}"), SHORT_SECONDS)
+    assert program.status == 200
+
+
 @pytest.mark.slow
 async def test_a_client_that_drips_its_request_is_ended_by_time() -> None:
     program = Program(b"GET http://api.test", ends=False)
-    assert await served(program, granted("api.test"), SHORT)
+    assert await served(program, granted("api.test"), SHORT_SECONDS)
     assert program.status == 408
     endless = Program(b"nonsense\r\n\r\n", ends=False)
     endless.send_eof = anyio.lowlevel.checkpoint  # type: ignore[method-assign]
-    assert not await served(endless, granted("api.test"), SHORT)
+    assert not await served(endless, granted("api.test"), SHORT_SECONDS)
 
 
 @pytest.mark.slow
 async def test_a_server_that_says_nothing_is_ended_by_time_in_words() -> None:
     with running_site() as site:
         program = Program(get(site, "/held"), ends=False)
-        assert await served(program, granted(f"api.test:{site.port}"), SHORT)
+        assert await served(program, granted(f"api.test:{site.port}"), SHORT_SECONDS)
     assert program.status == 504
     assert b"nothing moved for 1 s" in program.heard
 
@@ -367,7 +402,7 @@ async def test_a_server_that_stops_half_way_is_ended_by_a_reset() -> None:
 
     async with server(half) as port:
         program = Program(f"GET http://api.test:{port}/ HTTP/1.0\r\n\r\n".encode(), ends=False)
-        assert not await served(program, granted(f"api.test:{port}"), SHORT)
+        assert not await served(program, granted(f"api.test:{port}"), SHORT_SECONDS)
     assert program.heard.endswith(b"half")
 
 
@@ -401,11 +436,11 @@ async def test_a_download_over_the_budget_is_cut_and_one_before_its_answer_is_to
 
 
 async def open_tunnel(
-    policy: GrantedHosts | AllowList, name: str, port: int, first: bytes, clocks: Clocks = SHORT
+    policy: GrantedHosts | AllowList, name: str, port: int, first: bytes, idle_seconds: float = SHORT_SECONDS
 ) -> tuple[bool, bytes]:
     program = Program(f"CONNECT {name}:{port} HTTP/1.0\r\n\r\n".encode(), ends=False)
     program.on_heard = lambda heard: first if heard.endswith(b"established\r\n\r\n") else b""
-    return await served(program, policy, clocks), program.heard
+    return await served(program, policy, idle_seconds), program.heard
 
 
 async def echo(stream: SocketStream) -> None:
@@ -482,7 +517,7 @@ async def test_whole_tls_goes_through_a_tunnel_and_is_counted() -> None:
             return outgoing.read()
 
         program.on_heard = speak
-        await served(program, policy, Clocks(20, 5))
+        await served(program, policy, 5)
     assert answer.startswith(b"HTTP/1.1 200")
     assert events[0].bytes_in > len(answer)
     assert events[0].bytes_out > 200

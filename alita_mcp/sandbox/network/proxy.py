@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import NamedTuple
 
 import anyio
 from anyio.abc import ByteStream
@@ -27,26 +26,16 @@ PROXY_VARIABLES = dict.fromkeys(
 """The environment variables of a call that may use the network."""
 
 MAX_HELLO = 16 << 10
+IDLE_SECONDS = 60.0
+"""For a request's head or a tunnel's first bytes, and without a byte later; the call's own limit holds besides."""
 _PIECE = 64 << 10
 _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
-class Clocks(NamedTuple):
-    """Time limits of a connection's phases, in seconds; the call's own limit holds besides."""
-
-    head_seconds: float = 20.0
-    """For a request's head, and for the first bytes of a tunnel."""
-    idle_seconds: float = 60.0
-    """Without a byte in either direction."""
-
-
-USUAL_CLOCKS = Clocks()
-
-
-async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
+async def serve(client: ByteStream, policy: EgressPolicy, idle_seconds: float = IDLE_SECONDS) -> bool:
     """Serves one connection of a program inside: one request or one tunnel; False when it broke and must be reset."""
     try:
-        with _within(clocks.head_seconds, "the request did not arrive"):
+        with _within(idle_seconds, "the request did not arrive"):
             request, data = ProxyRequest(), b""
             while not request.host:
                 data += request.forward(await client.receive())
@@ -55,27 +44,27 @@ async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL
         while copying is None or (copying.is_stale and copying.refusal is None):
             async with await policy.open(request.host, request.port) as upstream:
                 if request.is_tunnel:
-                    return await _tunnel(client, upstream, request, data, clocks)
-                copying = _Copying(client, upstream, clocks.idle_seconds)
+                    return await _tunnel(client, upstream, request, data, idle_seconds)
+                copying = _Copying(client, upstream, idle_seconds)
                 await copying.run(request, data)
                 if copying.is_sent and request.leaves_reusable and isinstance(upstream, MeteredStream):
                     await upstream.wait_for_reuse()
     except anyio.EndOfStream:
-        return await _refuse(client, EgressRefused(400, "no HTTP request"), clocks)
+        return await _refuse(client, EgressRefused(400, "no HTTP request"), idle_seconds)
     except EgressRefused as refusal:
-        return await _refuse(client, refusal, clocks)
+        return await _refuse(client, refusal, idle_seconds)
     if copying.refusal is not None and not copying.response_started:
-        return await _refuse(client, copying.refusal, clocks)
-    return copying.whole and await _discard_rest(client, clocks)
+        return await _refuse(client, copying.refusal, idle_seconds)
+    return copying.whole and await _discard_rest(client, idle_seconds)
 
 
 async def _tunnel(
-    client: ByteStream, upstream: ByteStream, request: ProxyRequest, data: bytes, clocks: Clocks
+    client: ByteStream, upstream: ByteStream, request: ProxyRequest, data: bytes, idle_seconds: float
 ) -> bool:
     """Carries TLS for the host that was named, and nothing else."""
     await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
     try:
-        with _within(clocks.head_seconds, "no TLS arrived"):
+        with _within(idle_seconds, "no TLS arrived"):
             while (name := server_name(data)) is None:
                 data += await client.receive()
     except (NotTls, EgressRefused, anyio.EndOfStream):
@@ -83,7 +72,7 @@ async def _tunnel(
     # clients name no server when they connect to an address (RFC 6066 §3)
     if name != (request.host if is_host_name(request.host) else ""):
         return False
-    copying = _Copying(client, upstream, clocks.idle_seconds)
+    copying = _Copying(client, upstream, idle_seconds)
     await copying.run(request, data)
     return copying.whole
 
@@ -223,15 +212,15 @@ def refusal_response(refusal: EgressRefused) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def _refuse(client: ByteStream, refusal: EgressRefused, clocks: Clocks) -> bool:
+async def _refuse(client: ByteStream, refusal: EgressRefused, idle_seconds: float) -> bool:
     await client.send(refusal_response(refusal))
     await client.send_eof()
-    return await _discard_rest(client, clocks)
+    return await _discard_rest(client, idle_seconds)
 
 
-async def _discard_rest(client: ByteStream, clocks: Clocks) -> bool:
+async def _discard_rest(client: ByteStream, idle_seconds: float) -> bool:
     """Discards what a client still sends: many read no response before they have sent all. False when it never ends."""
-    with anyio.move_on_after(clocks.idle_seconds):
+    with anyio.move_on_after(idle_seconds):
         async for _ in client:
             continue
         return True

@@ -84,7 +84,8 @@ class ProxyRequest:
             self._outside.receive_data(data)
             return b"".join(self._response_events())
         except h11.ProtocolError as broken:
-            if not data:  # the program sees by itself that it is cut
+            # a program sees by itself that it is cut, unless the end of the connection is all that it waits for
+            if not data and self._inside.their_http_version != b"1.0":
                 return self._held
             raise EgressRefused(502, f"no HTTP response: {broken}") from broken
 
@@ -101,7 +102,9 @@ class ProxyRequest:
                 headers = [*kept, (b"Connection", b"close")]
                 event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
                 self._held = self._inside.send(event) or b""
-                continue
+                if b"content-length" in dict(event.headers):
+                    continue
+                event = h11.Data(b"")  # an event stream may take its time
             if isinstance(event, h11.EndOfMessage):
                 self.is_answered = True
                 event = h11.EndOfMessage()  # trailers fit no response with a length
