@@ -86,3 +86,10 @@ def user(monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
         process.kill()
     shutil.rmtree(folder, ignore_errors=True)
     assert not commands
+
+
+@pytest.fixture
+def stocked_user(user: User, stocked: Path) -> User:
+    """A user whose library is there, so that no server spends its first seconds on it."""
+    shutil.copytree(stocked, user.home)
+    return user

@@ -35,13 +35,6 @@ TURNS = 10**12
 """Of SPIN: more than anybody waits for."""
 
 
-@pytest.fixture
-def stocked_user(user: User, stocked: Path) -> User:
-    """A user whose library is there, so that no server spends its first seconds on it."""
-    shutil.copytree(stocked, user.home)
-    return user
-
-
 @asynccontextmanager
 async def client(user: User, era: str = "modern", **settings: str | Path) -> AsyncIterator[Connection]:
     """One of the user's clients, on the SDK."""

@@ -59,7 +59,7 @@ class LocalClients:
         self.last_left = anyio.Event()
         """The last client has gone; another event after each time."""
         self.idle_since = anyio.current_time()
-        """When the last client went, on the clock of the event loop."""
+        """When the last client went or work ended, on the clock of the event loop."""
         self._closed = anyio.Event()
         """Nobody is accepted any more."""
 

@@ -112,6 +112,7 @@ async def wait_for_end(
                     had_clients = True
                 app = server.shared.current
                 if not clients.is_empty or (app is not None and app.jobs.is_busy):
+                    clients.idle_since = anyio.current_time()
                     continue
                 idle = anyio.current_time() - clients.idle_since
                 if idle >= idle_s or (had_clients and is_upgraded()):
