@@ -83,11 +83,6 @@ def assumptions_in(report: VerificationReport) -> tuple[str, ...]:
     return read_assumed(report.written_from.assumed) if report.written_from else ()
 
 
-def name_of(rule: str) -> str:
-    """The name before a rule, as names are compared; the whole rule where it has none."""
-    return " ".join(rule.partition(":")[0].split()).casefold()
-
-
 MAX_QUESTIONS = 5
 MAX_LINE = 500
 MAX_TESTS = 20

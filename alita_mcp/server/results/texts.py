@@ -107,7 +107,7 @@ def _assumptions(outcome: Fields) -> str:
     if not lines:
         return ""
     assumed = clip("; ".join(lines), ASSUMED).rstrip(".")
-    return f"Assumed (to change one, update the tool and say so): {assumed}. "
+    return f"Assumed (to change one, send its code with update=true): {assumed}. "
 
 
 def _how_to_verify(outcome: Fields) -> str:
