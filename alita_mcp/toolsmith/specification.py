@@ -33,7 +33,6 @@ from alita_mcp.verification.json_schema import check_arguments
 
 MAX_ASSUMED = 5
 MAX_ASSUMED_LINE = 200
-MAX_RULE = 500
 """Longest rule of a specification."""
 MAX_RULES = 30
 MAX_READ = 1_000
