@@ -21,7 +21,9 @@ LONG = "many words " * 1_000
     ("outcome", "words"),
     [
         (
-            Created(tool="a" * 40, version=12, trust="verified", tests="20/20"),
+            Created(
+                tool="a" * 40, version=12, trust="verified", tests="20/20", report="alita://tools/x/v1/report"
+            ),
             "20/20",
         ),
         (Exists(tool="slugify", version=2, why=LONG), "slugify v2"),
@@ -59,6 +61,7 @@ CREATED = Created(
     version=2,
     trust="provisional",
     tests="3/3",
+    report="alita://r",
     to_raise_trust="Give more.",
 )
 WAITS = NeedsApproval(
