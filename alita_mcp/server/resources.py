@@ -1,4 +1,4 @@
-"""Resources: the catalogue of the library, kept results, and files of runs."""
+"""Resources: the catalogue of the library, the parts of each version, kept results, and files of runs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,27 @@ from mcp.shared.uri_template import UriTemplate
 
 from alita_mcp.errors import AlitaError, InvalidArguments
 from alita_mcp.library.packed_files import mime_of, text_of
+from alita_mcp.library.trust.evidence import report_with_evidence
 from alita_mcp.server.client.announcer import CATALOGUE_URI
 from alita_mcp.server.client.identity import is_modern, maker_of
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.ranges import text_in_parts, text_resource
-from alita_mcp.server.results.unreviewed import visible_manifest
+from alita_mcp.server.results.unreviewed import (
+    fence,
+    origin_if_unreviewed,
+    plain_manifest,
+    plain_report,
+    review_mark,
+    visible_manifest,
+)
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.owners import Maker
     from alita_mcp.server.context import Context
     from alita_mcp.server.shared_app import SharedApp
+    from alita_mcp.values import StoredVersion
 
 JSON = "application/json"
 MAX_URI = 300
@@ -51,6 +60,7 @@ TEMPLATES = (
     ),
 )
 _RUN, _FILE = (UriTemplate.parse(template.uri_template) for template in TEMPLATES)
+_VERSION = UriTemplate.parse("alita://tools/{name}/v{version}/{part}")
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -63,7 +73,7 @@ class Resources:
     async def list_resources(
         self, _ctx: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """The catalogue; `inspect_tool` shows each tool of it."""
+        """The catalogue, which names all else."""
         catalogue = types.Resource(
             uri=CATALOGUE_URI, name="tools", title="Catalogue", description="Every tool of the library.", mime_type=JSON
         )  # fmt: skip
@@ -94,6 +104,12 @@ class Resources:
         limit = app.settings.limits.result_characters
         if uri == CATALOGUE_URI:
             return text_resource(uri, JSON, await anyio.to_thread.run_sync(_catalogue, app, reader))
+        if version := _match(_VERSION, uri):
+            if not re.fullmatch("[1-9][0-9]{0,8}", version["version"]):
+                return None
+            stored = await app.library.read(version["name"], int(version["version"]))
+            mime, text = _version_part(app, stored, version["part"], reader)
+            return text_resource(uri, mime, text) if mime else None
         if file := _match(_FILE, uri):
             runs = app.library.runs_of(owner)
             data = await anyio.to_thread.run_sync(runs.read_file, file["id"], file["file"])
@@ -125,6 +141,30 @@ def _offset(values: dict[str, str]) -> int:
     if not re.fullmatch("[0-9]{1,12}", offset):
         raise InvalidArguments("offset must be a number of bytes.")
     return int(offset)
+
+
+def _version_part(app: App, stored: StoredVersion, part: str, reader: Maker) -> tuple[str, str]:
+    """A part of a version as MIME type and text, both empty where there is no such part."""
+    manifest, mime = stored.manifest, JSON
+    sandboxes = app.library.tools.sandboxes_of(manifest.name, manifest.version)
+    origin = origin_if_unreviewed(app, manifest.name, manifest.version, reader)
+    # A version that no person reviewed: of its manifest and report only plain words are shown, all else is fenced.
+    if part == "manifest":
+        if origin is not None:
+            return mime, plain_manifest(manifest, origin).model_dump_json(indent=1)
+        return mime, manifest.model_dump_json(indent=1, exclude={"digest"})
+    if part == "report":
+        if origin is not None:
+            report = report_with_evidence(plain_report(stored.report), sandboxes)
+            return mime, _indent({"unreviewed": review_mark(origin), **report})
+        return mime, _indent(report_with_evidence(stored.report, sandboxes))
+    if part == "source":
+        mime, text = "text/x-python", stored.code
+    elif part == "tests":
+        text = _indent([each.as_json() for each in stored.examples])
+    else:
+        return "", ""
+    return (mime, text) if origin is None else ("text/plain", fence(text, origin))
 
 
 def _file_contents(uri: str, values: dict[str, str], data: bytes, limit: int) -> types.ReadResourceResult:

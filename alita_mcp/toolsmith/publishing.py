@@ -173,6 +173,7 @@ class Publisher:
             trust=manifest.trust,
             tests=f"{report.examples_passed}/{report.examples_total}",
             permissions=in_words(manifest.grants),
+            report=f"alita://tools/{name}/v{manifest.version}/report",
             to_raise_trust=what_would_raise(report),
             rests_on=what_verifies(report),
             kept=self._why_kept(manifest),

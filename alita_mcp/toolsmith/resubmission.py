@@ -159,6 +159,7 @@ def _exists(published: StoredVersion, why: str) -> Exists:
         trust_before=manifest.trust,
         tests=f"{report.examples_passed}/{report.examples_total}",
         to_raise_trust=what_would_raise(report),
+        report=f"alita://tools/{manifest.name}/v{manifest.version}/report",
     )
 
 

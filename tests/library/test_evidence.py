@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.library.trust.evidence import MAX_TEXT, evidence_of, evidence_rows
+from alita_mcp.library.trust.evidence import MAX_TEXT, evidence_of, evidence_rows, report_with_evidence
 from alita_mcp.values import (
     Agreement,
     Check,
@@ -121,8 +121,10 @@ def test_a_report_of_before_the_newer_gates_is_read_and_shown(path: Path) -> Non
     assert evidence_of(old).mutants == ""
 
 
-def test_the_card_for_programs_sums_the_report_up() -> None:
-    card = evidence_of(FULL, ("wasm",)).model_dump(mode="json")
+def test_the_report_for_programs_is_whole_and_holds_the_card() -> None:
+    document = json.loads(json.dumps(report_with_evidence(FULL, ("wasm",))))
+    card = document.pop("evidence")
+    assert VerificationReport.model_validate(document) == FULL
     assert card["mutants"] == "41/50"
     assert [stage["outcome"] for stage in card["stages"]] == ["passed", "passed", "soft failure"]
     assert card["stages"][2]["findings"] == ["the examples notice 41 of 50"]

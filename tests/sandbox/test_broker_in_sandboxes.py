@@ -128,6 +128,33 @@ def f(port):
         assert result.value == [100_000] * 40
         assert len(broker.events) == 40
 
+    async def test_connections_that_a_call_left_unaccepted_are_not_served_in_the_next(
+        self, sandbox: IsolatedSandbox, site: Site
+    ) -> None:
+        code = f"""{GET}
+import socket
+def connect(said):
+    connection = socket.socket()
+    connection.settimeout(0.01)
+    with contextlib.suppress(OSError):  # what the full queue does not take yet is sent again by the kernel
+        connection.connect(("127.0.0.1", 3128))
+        connection.sendall(said)
+    kept.append(connection)
+def f(port, hostile):
+    if hostile:  # as many as are served at once, and more of them than wait in the queue
+        for said in [b"G"] * 32 + [b"GET http://api.test:%d/stale HTTP/1.0\\r\\n\\r\\n" % port] * 60:
+            connect(said)
+        return len(kept)
+    return len([get(f"http://api.test:{{port}}/own") for _ in range(150)])
+""".replace("import http.client", "import contextlib, http.client").replace(
+            "def connect", "kept = []\ndef connect"
+        )
+        grants = Grants(network=(f"api.test:{site.port}",))
+        for hostile in (True, False):
+            result, _ = await self.call(sandbox, code, grants, port=site.port, hostile=hostile)
+            assert result.ok, result
+        assert {path for path, *_ in site.seen} == {"/own"}
+
     async def test_every_door_opens_with_its_grant(self, sandbox: IsolatedSandbox, tmp_path: Path) -> None:
         async def complete(prompt: str, **_options: Any) -> str:
             return prompt.upper()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import anyio.lowlevel
@@ -13,14 +13,20 @@ import trustme
 from anyio.abc import ByteStream, SocketStream
 
 from alita_mcp.sandbox.interface import BrokerEvent, EgressRefused
-from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts
-from alita_mcp.sandbox.network.proxy import Clocks, serve
+from alita_mcp.sandbox.network.egress_policies import (
+    MAX_IDLE,
+    AllowList,
+    ByteBudget,
+    GrantedHosts,
+    MeteredStream,
+)
+from alita_mcp.sandbox.network.proxy import IDLE_SECONDS, serve
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, Site, resolved, running_site
 from tests.sandbox.test_client_hello import hello
 
 WAIT_SECONDS = 60
-SHORT = Clocks(head_seconds=1, idle_seconds=1)
+SHORT_SECONDS = 1.0
 
 
 class Program(ByteStream):
@@ -75,9 +81,11 @@ def granted(
     return GrantedHosts(hosts, limits or Limits(), record=record, resolve=resolved, reachable=HERE)
 
 
-async def served(program: Program, policy: GrantedHosts | AllowList, clocks: Clocks = Clocks()) -> bool:  # noqa: B008
+async def served(
+    program: Program, policy: GrantedHosts | AllowList, idle_seconds: float = IDLE_SECONDS
+) -> bool:
     with anyio.fail_after(WAIT_SECONDS):
-        return await serve(program, policy, clocks)
+        return await serve(program, policy, idle_seconds)
 
 
 @asynccontextmanager
@@ -86,7 +94,8 @@ async def server(handle: Callable[[SocketStream], Awaitable[object]]) -> AsyncIt
 
     async def handled(stream: SocketStream) -> None:
         async with stream:
-            await handle(stream)
+            with suppress(anyio.EndOfStream):
+                await handle(stream)
 
     async with (
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
@@ -151,30 +160,37 @@ class Counting:
 
     def __init__(self, *responses: bytes) -> None:
         self.connections = 0
+        self.open = 0
         self.requests = 0
         self._responses = responses
 
     async def __call__(self, stream: SocketStream) -> None:
         self.connections += 1
+        self.open += 1
         async for _ in stream:
             self.requests += 1
             for piece in self._responses:
                 await stream.send(piece)
                 await anyio.lowlevel.checkpoint()
+        self.open -= 1
 
 
 SHORT_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: timeout=5\r\n\r\nok"
 
 
-async def serve_in_turn(port: int, *policies: GrantedHosts | AllowList) -> list[Program]:
+NO_BODY = "Content-Length: 0\r\n"
+
+
+async def serve_in_turn(
+    port: int, *policies: GrantedHosts | AllowList, method: str = "GET", headers: str = ""
+) -> list[Program]:
     """One request under each policy, each as soon as the one before has its response, while its task may go on."""
     programs = []
     with anyio.fail_after(WAIT_SECONDS):
         async with anyio.create_task_group() as tasks:
             for policy in policies:
-                program = Program(
-                    f"GET http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\n\r\n".encode()
-                )
+                head = f"{method} http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\n{headers}\r\n"
+                program = Program(head.encode())
                 tasks.start_soon(serve, program, policy)
                 while not program.was_ended:
                     await program.wait()
@@ -235,6 +251,80 @@ async def test_a_connection_on_which_more_came_or_may_come_is_not_used_again(
     assert [program.heard[-2:] for program in programs] == [b"ok"] * 2
 
 
+async def test_a_body_that_was_cut_by_an_early_response_leaves_no_connection_to_a_second_request() -> None:
+    async def answer_early(stream: SocketStream) -> None:
+        await stream.receive()
+        await stream.send(SHORT_RESPONSE)
+        await stream.receive()
+
+    class Held(MeteredStream):
+        """A connection on which the end of a body waits to be sent, until its response is there."""
+
+        waits = anyio.Event()
+
+        async def receive(self, max_bytes: int = 65536) -> bytes:
+            await self.waits.wait()
+            return await super().receive(max_bytes)
+
+        async def send(self, item: bytes) -> None:
+            if item == b"end":
+                self.waits.set()
+                await anyio.sleep_forever()
+            await super().send(item)
+
+    class Policy:
+        async def open(self, host: str, port: int) -> ByteStream:
+            inner = await anyio.connect_tcp("127.0.0.1", port)
+            return Held(inner, ByteBudget(1000), lambda _: None, idle=kept)
+
+    kept: list[MeteredStream] = []
+    async with server(answer_early) as port, anyio.create_task_group() as tasks:
+        head = f"POST http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\nContent-Length: 3\r\n\r\n"
+        program = Program(head.encode(), b"end", ends=False)
+        tasks.start_soon(serve, program, Policy())
+        with anyio.fail_after(WAIT_SECONDS):
+            while not program.was_ended:
+                await program.wait()
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+        assert kept == []
+        tasks.cancel_scope.cancel()
+    assert program.heard.endswith(b"ok")
+
+
+async def test_a_get_whose_kept_connection_ends_unanswered_is_sent_once_more_over_a_new_one() -> None:
+    requests: list[int] = []
+
+    async def closes_at_reuse(stream: SocketStream) -> None:
+        await stream.receive()
+        requests.append(1)
+        await stream.send(SHORT_RESPONSE)
+        await stream.receive()
+        requests.append(2)  # and no response
+
+    async with server(closes_at_reuse) as port:
+        policy = granted(f"api.test:{port}")
+        programs = await serve_in_turn(port, *[policy] * 2)
+        assert [program.heard[-2:] for program in programs] == [b"ok"] * 2
+        assert requests == [1, 2, 1]
+        post = await serve_in_turn(port, *[granted(f"api.test:{port}")] * 2, method="POST", headers=NO_BODY)
+    assert [program.heard[-2:] for program in post] == [b"ok", b""]
+
+
+async def test_no_more_connections_are_kept_than_a_program_has_at_once() -> None:
+    site = Counting(SHORT_RESPONSE)
+    async with server(site) as port, anyio.create_task_group() as tasks:
+        policy = granted(f"*.api.test:{port}")
+        for number in range(300):
+            authority = f"n{number}.api.test:{port}"
+            program = Program(f"GET http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
+            tasks.start_soon(serve, program, policy)
+            while not program.was_ended:
+                await program.wait()
+        assert site.open <= MAX_IDLE + 1
+        tasks.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize(
     ("response", "heard"),
     [
@@ -252,21 +342,54 @@ async def test_a_response_ends_where_its_own_framing_says(response: tuple[bytes,
     assert program.heard.endswith(heard)
 
 
+async def test_a_cut_response_never_looks_whole_to_a_program_that_ends_it_by_the_end_of_the_connection() -> (
+    None
+):
+    async def cuts(stream: SocketStream) -> None:
+        await stream.receive()
+        await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+
+    async with server(cuts) as port:
+        program = Program(f"GET http://api.test:{port}/ HTTP/1.0\r\n\r\n".encode())
+        assert not await served(program, granted(f"api.test:{port}"))
+    assert program.heard.endswith(b"half")
+
+
+async def test_the_head_of_an_event_stream_does_not_wait_for_its_first_event() -> None:
+    async def streams(stream: SocketStream) -> None:
+        await stream.receive()
+        await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await was_heard.wait()
+        await stream.send(b"2\r\nab\r\n0\r\n\r\n")
+
+    def hear(heard: bytes) -> bytes:
+        if heard:
+            was_heard.set()
+        return b""
+
+    was_heard = anyio.Event()
+    async with server(streams) as port:
+        program = Program(f"GET http://api.test:{port}/ HTTP/1.1\r\nHost: api.test:{port}\r\n\r\n".encode())
+        program.on_heard = hear
+        await served(program, granted(f"api.test:{port}"), SHORT_SECONDS)
+    assert program.status == 200
+
+
 @pytest.mark.slow
 async def test_a_client_that_drips_its_request_is_ended_by_time() -> None:
     program = Program(b"GET http://api.test", ends=False)
-    assert await served(program, granted("api.test"), SHORT)
+    assert await served(program, granted("api.test"), SHORT_SECONDS)
     assert program.status == 408
     endless = Program(b"nonsense\r\n\r\n", ends=False)
     endless.send_eof = anyio.lowlevel.checkpoint  # type: ignore[method-assign]
-    assert not await served(endless, granted("api.test"), SHORT)
+    assert not await served(endless, granted("api.test"), SHORT_SECONDS)
 
 
 @pytest.mark.slow
 async def test_a_server_that_says_nothing_is_ended_by_time_in_words() -> None:
     with running_site() as site:
         program = Program(get(site, "/held"), ends=False)
-        assert await served(program, granted(f"api.test:{site.port}"), SHORT)
+        assert await served(program, granted(f"api.test:{site.port}"), SHORT_SECONDS)
     assert program.status == 504
     assert b"nothing moved for 1 s" in program.heard
 
@@ -279,7 +402,7 @@ async def test_a_server_that_stops_half_way_is_ended_by_a_reset() -> None:
 
     async with server(half) as port:
         program = Program(f"GET http://api.test:{port}/ HTTP/1.0\r\n\r\n".encode(), ends=False)
-        assert not await served(program, granted(f"api.test:{port}"), SHORT)
+        assert not await served(program, granted(f"api.test:{port}"), SHORT_SECONDS)
     assert program.heard.endswith(b"half")
 
 
@@ -313,11 +436,11 @@ async def test_a_download_over_the_budget_is_cut_and_one_before_its_answer_is_to
 
 
 async def open_tunnel(
-    policy: GrantedHosts | AllowList, name: str, port: int, first: bytes, clocks: Clocks = SHORT
+    policy: GrantedHosts | AllowList, name: str, port: int, first: bytes, idle_seconds: float = SHORT_SECONDS
 ) -> tuple[bool, bytes]:
     program = Program(f"CONNECT {name}:{port} HTTP/1.0\r\n\r\n".encode(), ends=False)
     program.on_heard = lambda heard: first if heard.endswith(b"established\r\n\r\n") else b""
-    return await served(program, policy, clocks), program.heard
+    return await served(program, policy, idle_seconds), program.heard
 
 
 async def echo(stream: SocketStream) -> None:
@@ -394,7 +517,7 @@ async def test_whole_tls_goes_through_a_tunnel_and_is_counted() -> None:
             return outgoing.read()
 
         program.on_heard = speak
-        await served(program, policy, Clocks(20, 5))
+        await served(program, policy, 5)
     assert answer.startswith(b"HTTP/1.1 200")
     assert events[0].bytes_in > len(answer)
     assert events[0].bytes_out > 200

@@ -93,7 +93,7 @@ async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: Dual
 
     async with connected(server, "legacy", message_handler=listen) as client:
         await subscribe(client, CATALOGUE_URI)
-        await subscribe(client, "alita://tasks/other")
+        await subscribe(client, "alita://tools/other/v1/source")
         await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
         await heard.wait()
         assert updated == [CATALOGUE_URI]

@@ -32,6 +32,7 @@ async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
         "permissions": [],
         "call": "run_tool",
         "visible": "after reconnect",
+        "report": "alita://tools/vowel_share/v1/report",
     }
     assert "vowel_share" in await names_of(client)
     direct = await called(client, "vowel_share", text="banana")

@@ -74,7 +74,7 @@ def test_all_that_mends_a_tool_is_in_the_text() -> None:
 
 def test_an_update_shows_where_results_differ() -> None:
     broken = Broken(arguments={"n": 1}, expected=SAME + "a", got=SAME + "b")
-    made = Created(tool="x_y", version=2, trust="verified", tests="1/1", breaks=(broken,))
+    made = Created(tool="x_y", version=2, trust="verified", tests="1/1", report="alita://x", breaks=(broken,))
     text = outcome_text(made.model_dump(mode="json") | {"call": "direct", "visible": "now"})
     assert 'a", is now …' in text
     assert 'b". ' in text

@@ -9,6 +9,7 @@ import pytest
 from mcp import Client, MCPError
 
 from alita_mcp.server.build import DualEraServer
+from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import library_of
 
 
@@ -21,6 +22,16 @@ async def text_at(client: Client, uri: str) -> str:
 
 async def listed(client: Client) -> list[str]:
     return [str(each.uri) for each in (await client.list_resources(cache_mode="bypass")).resources]
+
+
+@pytest.mark.both_eras
+@pytest.mark.usefixtures("vowel_share")
+async def test_every_part_of_a_tool_can_be_read(client: Client) -> None:
+    base = "alita://tools/vowel_share/v1"
+    assert (await text_at(client, f"{base}/source")).strip() == VOWEL_SHARE["code"].strip()
+    assert json.loads(await text_at(client, f"{base}/tests")) == VOWEL_SHARE["tests"]
+    assert json.loads(await text_at(client, f"{base}/manifest"))["name"] == "vowel_share"
+    assert json.loads(await text_at(client, f"{base}/report"))["examples_passed"] == 4
 
 
 @pytest.mark.both_eras
@@ -47,7 +58,11 @@ async def test_templates_tell_how_the_uris_are_made(client: Client) -> None:
 
 NOT_THERE = [
     "alita://nothing",
-    "alita://tools/vowel_share/v1/source",
+    "alita://tools/no_such_tool/v1/source",
+    "alita://tools/vowel_share/v9/source",
+    "alita://tools/vowel_share/v1/secrets",
+    "alita://tools/vowel_share/v01/source",
+    "alita://tools/vowel_share/v1/source\n",
     "alita://tools/../../etc/v1/source",
     "alita://tools\n",
     f"alita://tasks/{'f' * 32}",

@@ -21,7 +21,9 @@ LONG = "many words " * 1_000
     ("outcome", "words"),
     [
         (
-            Created(tool="a" * 40, version=12, trust="verified", tests="20/20"),
+            Created(
+                tool="a" * 40, version=12, trust="verified", tests="20/20", report="alita://tools/x/v1/report"
+            ),
             "20/20",
         ),
         (Exists(tool="slugify", version=2, why=LONG), "slugify v2"),
@@ -53,12 +55,13 @@ def test_what_would_raise_the_trust_is_told_to_its_end() -> None:
 
 
 ASSUMED = ("empty input: ValueError", *(f"rule {number}: {'x' * 180}" for number in range(4)))
-SHORT = "Assumed (to change one, update the tool and say so): empty input: ValueError; rule 0: x"
+SHORT = "Assumed (to change one, send its code with update=true): empty input: ValueError; rule 0: x"
 CREATED = Created(
     tool="slugify",
     version=2,
     trust="provisional",
     tests="3/3",
+    report="alita://r",
     to_raise_trust="Give more.",
 )
 WAITS = NeedsApproval(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -99,4 +100,9 @@ async def test_search_and_inspect_say_it_and_what_would_raise_it(client: Client)
     assert evidence["sandboxes"] == ["wasm"]
     assert f"- to raise: {evidence['to_raise_trust']}" in text_of(card)
     assert "- seeds: " in text_of(card)
-    assert card.structured_content["report"]["examples_passed"] == 2
+
+    (contents,) = (await client.read_resource("alita://tools/vowel_share/v1/report")).contents
+    assert isinstance(contents, types.TextResourceContents)
+    report = json.loads(contents.text)
+    assert report["evidence"] == evidence
+    assert report["examples_passed"] == 2

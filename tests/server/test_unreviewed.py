@@ -81,6 +81,8 @@ async def travelled(client: Client) -> dict[str, str]:
         through = await called(client, "run_tool", name="share_of", arguments=arguments)
         words[f"call {arguments}"] = [direct.model_dump(mode="json"), through.model_dump(mode="json")]
     words["resources"] = (await client.list_resources(cache_mode="bypass")).model_dump(mode="json")
+    for part in ("manifest", "report"):
+        words[part] = await read(client, f"alita://tools/share_of/v1/{part}")
     words["catalogue"] = await read(client, "alita://tools")
     return {where: json.dumps(said) for where, said in words.items()}
 
@@ -138,7 +140,9 @@ async def test_inspecting_it_shows_the_rest_behind_a_fence_that_its_author_canno
             for place in ("parameter", "choice", "default", "result", "docstring", "code", "error", "second",
                           "test", "use"):  # fmt: skip
                 assert place in fence
-            first, opened, *_, closed = fence.splitlines()
+        for part in ("source", "tests"):
+            text = await read(client, f"alita://tools/share_of/v1/{part}")
+            first, opened, *_, closed = text.splitlines()
             assert "never an instruction" in first
             assert opened.removeprefix("<<<") == closed.removesuffix(">>>")
 

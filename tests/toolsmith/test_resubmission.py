@@ -97,6 +97,7 @@ async def test_more_examples_raise_the_trust_of_the_same_version(
     assert outcome.tests == "4/4"
     assert "raised from provisional to verified by 2 more examples" in outcome.why
     assert outcome.to_raise_trust == ""
+    assert outcome.report == "alita://tools/triple/v1/report"
     assert {"examples", "determinism", "publish"} <= set(bench.stages)
     entry = bench.library.entry("triple")
     assert (entry.manifest.trust, entry.versions) == ("verified", (1,))

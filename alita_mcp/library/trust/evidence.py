@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 from alita_mcp.library.trust.trust import what_would_raise
 from alita_mcp.texts import one_line
@@ -64,6 +64,12 @@ def evidence_of(report: VerificationReport, sandboxes: Sequence[str] = ()) -> Ev
         sandboxes=tuple(sandboxes) or (report.sandbox,),
         mutants=f"{mutation.killed}/{mutation.total}" if mutation else "",
     )
+
+
+def report_with_evidence(report: VerificationReport, sandboxes: Sequence[str] = ()) -> dict[str, Any]:
+    """A report as clients read it: every field of it, and the card."""
+    card = evidence_of(report, sandboxes).model_dump(mode="json")
+    return {**report.model_dump(mode="json"), "evidence": card}
 
 
 def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> list[Row]:

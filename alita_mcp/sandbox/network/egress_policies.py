@@ -19,6 +19,8 @@ CONNECT_SECONDS = 20.0
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", 0)
 REUSE_SECONDS = 1.0
 """How long a connection waits for another request: shorter than servers keep one, so that none is cut under way."""
+MAX_IDLE = 32
+"""So many connections of one call wait at once: as many as a program inside can have open."""
 
 
 class AllowList:
@@ -72,8 +74,15 @@ class MeteredStream(ByteStream):
         inner: ByteStream,
         budget: ByteBudget,
         on_close: Callable[[MeteredStream], None],
+        place: tuple[str, int] = ("", 0),
         idle: list[MeteredStream] | None = None,
+        *,
+        is_reused: bool = False,
     ) -> None:
+        self.place = place
+        """Host and port."""
+        self.is_reused = is_reused
+        """It has carried another request before."""
         self.bytes_out = 0
         self.bytes_in = 0
         self._inner = inner
@@ -116,7 +125,7 @@ class MeteredStream(ByteStream):
     async def wait_for_reuse(self) -> None:
         """Waits a moment for another request to take the connection; whatever the server does meanwhile ends it."""
         self._note_close()
-        if self._idle is None:
+        if self._idle is None or len(self._idle) >= MAX_IDLE:
             return
         self._idle.append(self)
         self._waiting.deadline = anyio.current_time() + REUSE_SECONDS
@@ -131,6 +140,8 @@ class MeteredStream(ByteStream):
 
     async def take(self) -> ByteStream | None:
         """Takes the connection below from those that wait; None when it has just ended."""
+        if self._idle is not None:
+            self._idle.remove(self)
         self._waiting.cancel()
         with anyio.CancelScope(shield=True):  # it is let go at once
             await self._waited.wait()
@@ -168,7 +179,7 @@ class GrantedHosts:
         self._record = record
         self._resolve = resolve or addresses_of
         self._reachable = reachable
-        self._idle: dict[tuple[str, int], list[MeteredStream]] = {}
+        self._idle: list[MeteredStream] = []
 
     async def open(self, host: str, port: int) -> ByteStream:
         """Opens a connection to a granted host; see the interface."""
@@ -177,14 +188,20 @@ class GrantedHosts:
             if not any(pattern.covers(host, port) for pattern in self._patterns):
                 raise EgressRefused(403, not_granted(host, port))  # noqa: TRY301 - noted below as any refusal
             self.budget.spend(0)  # refuses when an earlier connection spent it all
-            idle = self._idle.setdefault((host, port), [])
-            inner = (await idle.pop().take() if idle else None) or await self._connect(host, port)
+            idle = [stream for stream in self._idle if stream.place == (host, port)]
+            kept = await idle[-1].take() if idle else None
+            inner = kept or await self._connect(host, port)
         except BaseException as problem:
             is_refused = isinstance(problem, EgressRefused) and problem.status == 403
             self._note(host, port, "refused" if is_refused else "failed", started)
             raise
         return MeteredStream(
-            inner, self.budget, lambda moved: self._note(host, port, "ok", started, moved), idle
+            inner,
+            self.budget,
+            lambda moved: self._note(host, port, "ok", started, moved),
+            (host, port),
+            self._idle,
+            is_reused=kept is not None,
         )
 
     async def _connect(self, host: str, port: int) -> ByteStream:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
-from typing import NamedTuple
 
 import anyio
 from anyio.abc import ByteStream
@@ -27,61 +25,56 @@ PROXY_VARIABLES = dict.fromkeys(
 """The environment variables of a call that may use the network."""
 
 MAX_HELLO = 16 << 10
+IDLE_SECONDS = 60.0
+"""For a request's head or a tunnel's first bytes, and without a byte later; the call's own limit holds besides."""
 _PIECE = 64 << 10
 _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
-class Clocks(NamedTuple):
-    """Time limits of a connection's phases, in seconds; the call's own limit holds besides."""
-
-    head_seconds: float = 20.0
-    """For a request's head, and for the first bytes of a tunnel."""
-    idle_seconds: float = 60.0
-    """Without a byte in either direction."""
-
-
-USUAL_CLOCKS = Clocks()
-
-
-async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
+async def serve(client: ByteStream, policy: EgressPolicy, idle_seconds: float = IDLE_SECONDS) -> bool:
     """Serves one connection of a program inside: one request or one tunnel; False when it broke and must be reset."""
     try:
-        with _within(clocks.head_seconds, "the request did not arrive"):
+        with anyio.fail_after(idle_seconds):
             request, data = ProxyRequest(), b""
             while not request.host:
                 data += request.forward(await client.receive())
-        upstream = await policy.open(request.host, request.port)
+        copying = None
+        # a kept connection that the server closed as it was used again says nothing about the request (RFC 9110 §9.2.2)
+        while copying is None or (copying.is_stale and copying.refusal is None):
+            async with await policy.open(request.host, request.port) as upstream:
+                if request.is_tunnel:
+                    return await _tunnel(client, upstream, request, data, idle_seconds)
+                copying = _Copying(client, upstream, idle_seconds)
+                await copying.run(request, data)
+                if copying.is_sent and request.leaves_reusable and isinstance(upstream, MeteredStream):
+                    await upstream.wait_for_reuse()
     except anyio.EndOfStream:
-        return await _refuse(client, EgressRefused(400, "no HTTP request"), clocks)
+        return await _refuse(client, EgressRefused(400, "no HTTP request"), idle_seconds)
+    except TimeoutError:
+        late = EgressRefused(408, f"the request did not arrive within {idle_seconds:g} s")
+        return await _refuse(client, late, idle_seconds)
     except EgressRefused as refusal:
-        return await _refuse(client, refusal, clocks)
-    async with upstream:
-        if request.is_tunnel:
-            return await _tunnel(client, upstream, request, data, clocks)
-        copying = _Copying(client, upstream, clocks.idle_seconds)
-        await copying.run(request, data)
-        if request.leaves_reusable and isinstance(upstream, MeteredStream):
-            await upstream.wait_for_reuse()
+        return await _refuse(client, refusal, idle_seconds)
     if copying.refusal is not None and not copying.response_started:
-        return await _refuse(client, copying.refusal, clocks)
-    return copying.whole and await _discard_rest(client, clocks)
+        return await _refuse(client, copying.refusal, idle_seconds)
+    return copying.whole and await _discard_rest(client, idle_seconds)
 
 
 async def _tunnel(
-    client: ByteStream, upstream: ByteStream, request: ProxyRequest, data: bytes, clocks: Clocks
+    client: ByteStream, upstream: ByteStream, request: ProxyRequest, data: bytes, idle_seconds: float
 ) -> bool:
     """Carries TLS for the host that was named, and nothing else."""
     await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
     try:
-        with _within(clocks.head_seconds, "no TLS arrived"):
+        with anyio.fail_after(idle_seconds):
             while (name := server_name(data)) is None:
                 data += await client.receive()
-    except (NotTls, EgressRefused, anyio.EndOfStream):
+    except (NotTls, TimeoutError, anyio.EndOfStream):
         return False
     # clients name no server when they connect to an address (RFC 6066 §3)
     if name != (request.host if is_host_name(request.host) else ""):
         return False
-    copying = _Copying(client, upstream, clocks.idle_seconds)
+    copying = _Copying(client, upstream, idle_seconds)
     await copying.run(request, data)
     return copying.whole
 
@@ -130,6 +123,10 @@ class _Copying:
     def __init__(self, client: ByteStream, upstream: ByteStream, idle_seconds: float) -> None:
         self.whole = False
         """The server ended its response."""
+        self.is_sent = False
+        """All of the request went to the server."""
+        self.is_stale = False
+        """The connection was used before, no byte of a response came, and the request may be sent again."""
         self.response_started = False
         """Part of the response went to the client."""
         self.refusal: EgressRefused | None = None
@@ -143,6 +140,8 @@ class _Copying:
         """Copies; `data` is the part of the request that goes to the server first."""
         with self._scope:
             self._note_progress()
+            reused = isinstance(self._upstream, MeteredStream) and self._upstream.is_reused
+            self.is_stale = reused and request.is_repeatable
             if request.is_complete:
                 await self._upload(request, data)
                 await self._download(request)
@@ -166,6 +165,7 @@ class _Copying:
                 while not request.is_complete:
                     await self._upstream.send(request.forward(await self._client.receive()))
                     self._note_progress()
+                self.is_sent = True
             if request.is_tunnel:
                 await self._upstream.send_eof()
         except EgressRefused as refusal:
@@ -181,6 +181,9 @@ class _Copying:
                 with suppress(anyio.EndOfStream):
                     data = await self._upstream.receive(_PIECE)
                 self._note_progress()
+                self.is_stale &= not data
+                if self.is_stale:
+                    return
                 response = request.forward_response(data)
                 self.whole = request.is_answered or not data
                 self.response_started |= bool(response)
@@ -193,16 +196,6 @@ class _Copying:
             return
 
 
-@contextmanager
-def _within(seconds: float, what: str) -> Iterator[None]:
-    """Ends a wait for the client with 408."""
-    try:
-        with anyio.fail_after(seconds):
-            yield
-    except TimeoutError as late:
-        raise EgressRefused(408, f"{what} within {seconds:g} s") from late
-
-
 def refusal_response(refusal: EgressRefused) -> bytes:
     """The HTTP response that tells a program of a refusal."""
     reason = re.sub(r"[^\x20-\x7e]", "?", refusal.reason)[:300]
@@ -211,15 +204,15 @@ def refusal_response(refusal: EgressRefused) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def _refuse(client: ByteStream, refusal: EgressRefused, clocks: Clocks) -> bool:
+async def _refuse(client: ByteStream, refusal: EgressRefused, idle_seconds: float) -> bool:
     await client.send(refusal_response(refusal))
     await client.send_eof()
-    return await _discard_rest(client, clocks)
+    return await _discard_rest(client, idle_seconds)
 
 
-async def _discard_rest(client: ByteStream, clocks: Clocks) -> bool:
+async def _discard_rest(client: ByteStream, idle_seconds: float) -> bool:
     """Discards what a client still sends: many read no response before they have sent all. False when it never ends."""
-    with anyio.move_on_after(clocks.idle_seconds):
+    with anyio.move_on_after(idle_seconds):
         async for _ in client:
             continue
         return True

@@ -41,6 +41,8 @@ class ProxyRequest:
         """Everything after the head goes both ways."""
         self.is_complete = False
         """All of it was forwarded; never of a tunnel."""
+        self.is_repeatable = False
+        """A server may get it twice: GET or HEAD without a body."""
         self.is_answered = False
         """All of the response was forwarded; never of a tunnel."""
         self._origin = origin
@@ -54,7 +56,7 @@ class ProxyRequest:
     def leaves_reusable(self) -> bool:
         """Whether the server takes another request on the connection, and has sent nothing after its response."""
         both_done = self._outside.our_state is self._outside.their_state is h11.DONE
-        return both_done and not self._outside.trailing_data[0]
+        return both_done and self._outside.trailing_data == (b"", False)
 
     def forward(self, data: bytes) -> bytes:
         """Takes the next bytes from inside; gives those that go to the server. What follows a request is dropped.
@@ -82,7 +84,8 @@ class ProxyRequest:
             self._outside.receive_data(data)
             return b"".join(self._response_events())
         except h11.ProtocolError as broken:
-            if not data:  # the program sees by itself that it is cut
+            # a program sees by itself that it is cut, unless the end of the connection is all that it waits for
+            if not data and self._inside.their_http_version != b"1.0":
                 return self._held
             raise EgressRefused(502, f"no HTTP response: {broken}") from broken
 
@@ -99,7 +102,9 @@ class ProxyRequest:
                 headers = [*kept, (b"Connection", b"close")]
                 event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
                 self._held = self._inside.send(event) or b""
-                continue
+                if b"content-length" in dict(event.headers):
+                    continue
+                event = h11.Data(b"")  # an event stream may take its time
             if isinstance(event, h11.EndOfMessage):
                 self.is_answered = True
                 event = h11.EndOfMessage()  # trailers fit no response with a length
@@ -149,7 +154,8 @@ class ProxyRequest:
         for host in (value.decode("latin-1") for name, value in headers if name == b"host"):
             if _host_and_port(host, self._usual_port) != (self.host, self.port):
                 raise EgressRefused(400, "the Host header names another host than the URL")
-        if {name for name, _ in headers} >= _FRAMING:
+        framing = {name for name, _ in headers} & _FRAMING
+        if framing == _FRAMING:
             raise EgressRefused(400, "both Content-Length and Transfer-Encoding")
         # headers meant for this hop are not sent on, what `Connection` names included; framing is, because a body
         # without it would be a second request
@@ -160,6 +166,7 @@ class ProxyRequest:
         closing = [(b"connection", b"close")] if self._origin else []
         headers = [(b"host", authority.encode()), *closing, *kept]
         path = path if path.startswith("/") else f"/{path}"
+        self.is_repeatable = head.method in {b"GET", b"HEAD"} and not framing
         return self._outside.send(h11.Request(method=head.method, target=path, headers=headers)) or b""
 
 

@@ -15,8 +15,6 @@ from anyio import getaddrinfo
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Resolves a host and a port to addresses; raises OSError for a name that has none."""
 
-_METADATA = frozenset({"168.63.129.16"})
-"""Addresses that look public and belong to the machine's provider: its own services, credentials among them."""
 _TRANSLATED = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -35,6 +33,7 @@ _CLOSED = tuple(
     for network in (
         "0.0.0.0/8",
         "100.64.0.0/10",  # carrier-grade NAT, and the metadata of some providers
+        "168.63.129.16/32",  # a provider's own services for its machines, credentials among them
         "192.0.0.0/24",
         "192.31.196.0/24",  # AS112: whoever is nearest answers
         "192.52.193.0/24",  # tunnels for multicast
@@ -106,9 +105,7 @@ def address_problem(address: str) -> str:
         return "no address"
     if plain.version == 6 and (plain.scope_id or any(plain in network for network in _TRANSLATED)):
         return "an IPv4 address or a zone inside IPv6"
-    if str(plain) in _METADATA or any(
-        plain in network for network in _CLOSED if network.version == plain.version
-    ):
+    if any(plain in network for network in _CLOSED if network.version == plain.version):
         return "not a public address"
     given_out = plain in _UNICAST if plain.version == 6 else not (plain.is_multicast or plain.is_reserved)
     return "" if given_out and plain.is_global else "not a public address"

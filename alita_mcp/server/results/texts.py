@@ -47,8 +47,9 @@ def outcome_text(outcome: Fields) -> str:
             # what to do next is never cut
             text = _text_of_created(outcome)
             rests_on = outcome.get("rests_on")
-            then = _how_to_verify(outcome) or (f"Verified: {rests_on}." if rests_on else "")
-            return f"{clip(text.strip(), max(LEAST, MAX_TEXT - len(then)))} {then}".rstrip()
+            then = f"Verified: {rests_on}." if rests_on else f"Report: {outcome['report']}"
+            then = _how_to_verify(outcome) or then
+            return f"{clip(text.strip(), max(LEAST, MAX_TEXT - len(then)))} {then}"
         case "exists":
             version = f"{outcome['tool']} v{outcome['version']}"
             if outcome.get("trust_before"):
@@ -107,7 +108,7 @@ def _assumptions(outcome: Fields) -> str:
     if not lines:
         return ""
     assumed = clip("; ".join(lines), ASSUMED).rstrip(".")
-    return f"Assumed (to change one, update the tool and say so): {assumed}. "
+    return f"Assumed (to change one, send its code with update=true): {assumed}. "
 
 
 def _how_to_verify(outcome: Fields) -> str:

@@ -78,9 +78,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
                 "items": {**_STRING, "enum": ["clock", "random"]},
                 "description": "What results depend on besides arguments; test with check",
             },
-            "update": _explain(
-                _BOOLEAN, "A new version: old tests must still pass. Without code, describe what is wrong"
-            ),
+            "update": _explain(_BOOLEAN, "A new version, with its code: old tests must still pass"),
             "breaks": {
                 "type": "array",
                 "items": {"type": "object"},

@@ -54,6 +54,8 @@ class Created(Published):
     """Examples that passed of those given, as in `3/3`."""
     permissions: tuple[str, ...] = ()
     """What it asked for and was granted, each right in a few words."""
+    report: str
+    """URI of the verification report."""
 
 
 class NeedsApproval(Published):
@@ -83,6 +85,7 @@ class Exists(Value):
     """As it is now, raised by the examples or not."""
     tests: str = ""
     to_raise_trust: str = ""
+    report: str = ""
 
 
 class Rejected(Value):

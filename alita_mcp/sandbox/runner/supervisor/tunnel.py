@@ -65,6 +65,14 @@ class Tunnel:
         elif frame.kind == Kind.RESET:
             self._close(connection, tell=False)
 
+    def begin(self) -> None:
+        """Admits connections of a new call; those of the one before that wait in the queue end unserved."""
+        self._listener.shutdown(
+            socket.SHUT_RDWR
+        )  # with them what the kernel would still queue for its programs
+        self._listener.listen(MAX_CONNECTIONS)
+        self.admits = True
+
     def close_all(self) -> None:
         """Ends every stream without a word: the host ends its side when it hears the result."""
         for connection in tuple(self._connections.values()):

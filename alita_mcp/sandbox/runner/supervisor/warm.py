@@ -98,7 +98,7 @@ class WarmTool:
         self._begin_output()
         self._asked = self._unanswered = 0
         if self._tunnel is not None:
-            self._tunnel.admits = True
+            self._tunnel.begin()
         self._deadline = time.monotonic() + self._order["wall_seconds"] - self._load_seconds
         if self._is_lost:
             self._on_zygote_lost()
