@@ -110,7 +110,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     own_tool(
         "run_code",
         "Run Python once in the sandbox. If a tool fits, call it instead. For many calls, or to compute over "
-        "results: from alita_tools import NAME (alita_tools.aio to await). Make a tool of what you would run again.",
+        "results: from alita_tools import NAME. Make a tool of what you would run again.",
         {
             "code": _explain(_STRING, "A script; its last expression, or `result`, is the result"),
             "arguments": _explain({"type": "object"}, "Variables for the code; `input`: lines for input()"),
