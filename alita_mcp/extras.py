@@ -58,21 +58,14 @@ class Installation(NamedTuple):
     def command(self, extra: Extra, *others: Extra, repair: bool = False) -> str:
         """The shell command that adds extras and keeps those already installed; `repair` reinstalls them.
 
-        What an installer leaves in the environment tells five cases apart: 1. a tool of uv, 2. pipx, 3. an
-        environment in the cache of `uvx`, 4. any other with pip, 5. any other without.
+        What an installer leaves in the environment tells three cases apart: 1. a tool of uv, 2. any other with pip,
+        3. any other without.
         """
         wanted, kept = {extra, *others}, {extra, *others, *self.present}
         editable = ["--editable"] if self.direct_url.get("dir_info", {}).get("editable") else []
-        if (receipt := _read_toml(self.prefix / "uv-receipt.toml").get("tool")) is not None:
-            own, beside = _receipt_parts(receipt)
-            python = ["--python", str(receipt["python"])] if receipt.get("python") else []
+        if (self.prefix / "uv-receipt.toml").is_file():
             again = ["--reinstall"] if repair else []
-            requirement = self._requirement(kept, own.get("specifier", ""))
-            return _shell_line("uv", "tool", "install", *again, *python, *beside, *editable, requirement)
-        if (self.prefix / "pipx_metadata.json").is_file():
-            return _shell_line("pipx", "install", "--force", *editable, self._requirement(kept))
-        if re.search(r"[/\\](archive|environments)-v\d+[/\\]", f"{self.prefix}/"):
-            return _shell_line("uvx", "--from", self._requirement(kept), DISTRIBUTION)
+            return _shell_line("uv", "tool", "install", *again, *editable, self._requirement(kept))
         if self.has_pip:
             again = ["--force-reinstall"] if repair else []
             pip = [self.python, "-m", "pip", "install"]
@@ -81,7 +74,7 @@ class Installation(NamedTuple):
             pip = [_uv_program(self.python), "pip", "install", "--python", self.python]
         return _shell_line(*pip, *again, *editable, self._requirement(wanted))
 
-    def _requirement(self, extras: set[Extra], specifier: str = "") -> str:
+    def _requirement(self, extras: set[Extra]) -> str:
         """The distribution with these extras, from where it came: a folder, an archive, a repository or an index."""
         names = "all" if extras.issuperset(EXTRAS) else ",".join(sorted(extras))
         url = str(self.direct_url.get("url", ""))
@@ -89,7 +82,7 @@ class Installation(NamedTuple):
             return f"{_path_of(url)}[{names}]"
         if vcs := self.direct_url.get("vcs_info"):
             url = f"{vcs['vcs']}+{url}@{vcs.get('requested_revision') or vcs['commit_id']}"
-        return f"{DISTRIBUTION}[{names}] @ {url}" if url else f"{DISTRIBUTION}[{names}]{specifier}"
+        return f"{DISTRIBUTION}[{names}] @ {url}" if url else f"{DISTRIBUTION}[{names}]"
 
 
 def find_extra_problem(extra: Extra) -> Problem | None:
@@ -156,27 +149,6 @@ def find_installation() -> Installation:
     return Installation(Path(sys.prefix), sys.executable, json.loads(said or "{}"), has_pip, present)
 
 
-def _receipt_parts(receipt: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
-    """From uv's receipt: the entry of this distribution, and the options for what was installed with it."""
-    own: Mapping[str, Any] = {}
-    beside: list[str] = []
-    for entry in receipt.get("requirements", ()):
-        if entry["name"] == DISTRIBUTION:
-            own = entry
-            continue
-        extras = f"[{','.join(entry['extras'])}]" if entry.get("extras") else ""
-        place = entry.get("directory") or entry.get("path")
-        if "editable" in entry:
-            beside += ["--with-editable", f"{entry['editable']}{extras}"]
-        elif place:
-            beside += ["--with", f"{place}{extras}"]
-        else:
-            url = f"git+{entry['git']}" if "git" in entry else entry.get("url", "")
-            pinned = f" @ {url}" if url else entry.get("specifier", "")
-            beside += ["--with", f"{entry['name']}{extras}{pinned}"]
-    return own, beside
-
-
 def _version_of(package: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 
@@ -204,12 +176,3 @@ def _shell_line(*words: str) -> str:
     if os.name == "nt":  # cmd and PowerShell both take double quotes
         return " ".join(word if re.fullmatch(r"[\w./\\:=-]+", word) else f'"{word}"' for word in words)
     return shlex.join(words)
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}

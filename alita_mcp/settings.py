@@ -175,7 +175,7 @@ class Settings(BaseSettings):
     model_judge: RoleModel = ModelChoice()
     """Who judges, in the same form."""
     memory: bool = True
-    """Whether tasks are remembered: programs that answered them, facts with their sources, profiles of files."""
+    """Whether tasks are remembered: programs that answered them, and profiles of files."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
     """Search back ends of the web agent, in order: `github`, `searxng`, `tavily`, `brave`.
     Empty: those that have a key or an address, and with a model `github`, which needs none."""

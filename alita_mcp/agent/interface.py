@@ -17,15 +17,6 @@ AskPerson = Callable[[str], Awaitable[str | None]]
 """Asks the person a question; None where no person is connected or none answered."""
 
 
-class Fact(Value):
-    """Something that was found out."""
-
-    text: str = Field(min_length=1, max_length=1_000)
-    subject: str = Field(min_length=1, max_length=200)
-    """What it is about; a newer fact of the same subject takes an older one's place."""
-    source: Source
-
-
 class RecalledValue(Value):
     """A value of an earlier run that calls can name."""
 
@@ -43,8 +34,6 @@ class Recalled(Value):
     """All that the model reads of it."""
     values: tuple[RecalledValue, ...] = ()
     """What the text names."""
-    urls: tuple[str, ...] = ()
-    """Addresses that the text names, and that an earlier run of this owner read."""
     ids: tuple[str, ...] = ()
     """Of the memories."""
 
@@ -68,6 +57,8 @@ class FileSeen(Value):
     """Where it can be read until the run ends."""
     text: str = ""
     """Extracted text, where the run read it."""
+    found: tuple[str, ...] = ()
+    """What of the answer it says, with the words that say so."""
 
 
 class FinishedRun(Value):
@@ -79,7 +70,6 @@ class FinishedRun(Value):
     programs: tuple[Program, ...] = ()
     """What the answer rests on, the last step last; none where the task was not solved."""
     files: tuple[FileSeen, ...] = ()
-    facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
     """What a later task on these files should know."""
 

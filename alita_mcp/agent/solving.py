@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from alita_mcp.agent.actions.observations import Observation, as_text
-from alita_mcp.agent.interface import Fact, FileSeen, FinishedRun, Program
+from alita_mcp.agent.interface import FileSeen, FinishedRun, Program
 from alita_mcp.agent.react import Agent, Ended
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Solution, Stopped
@@ -13,8 +13,6 @@ from alita_mcp.library.clock import now
 
 CLOSING_S = 0.8
 """How long a run that was stopped may take to write down how far it came."""
-MAX_SUBJECT = 200
-MAX_FACT = 1_000
 MAX_FILE_TEXT = 40_000
 MAX_PROGRAMS = 3
 
@@ -54,7 +52,6 @@ async def _recall(run: Run) -> str:
     found = await run.parts.memory.recall(run.request.task, run.parts.abilities.given_files())
     if found.text:
         run.access.has_private_data = True
-        run.access.admit_hits(found.urls)
         for each in found.values:
             sources = () if each.source is None else (each.source,)
             run.observations.adopt(
@@ -99,9 +96,9 @@ async def _end(run: Run, ended: Ended, *, remembers: bool = False) -> Solution:
 
 
 def finished_run(run: Run, solution: Solution) -> FinishedRun:
-    """What memory gets of a run: the programs, files and facts that its answer rests on."""
+    """What memory gets of a run: the programs and files that its answer rests on."""
     known = {each.reference: each for each in run.observations}
-    programs, facts = list[Program](), []
+    programs, found = list[Program](), dict[str, list[str]]()
     for claim in solution.claims:
         observation, text, quote = known.get(claim.reference), claim.claim.strip(), claim.quote.strip()
         if observation is None:
@@ -109,9 +106,8 @@ def finished_run(run: Run, solution: Solution) -> FinishedRun:
         if observation.program is not None and observation.program not in programs:
             programs.append(observation.program)
         if observation.sources and text:
-            text = f"{text} ({quote})" if quote else text
-            subject = run.request.task[:MAX_SUBJECT]
-            facts.append(Fact(text=text[:MAX_FACT], subject=subject, source=observation.sources[0]))
+            said = f"{text} ({quote})" if quote else text
+            found.setdefault(observation.sources[0].url, []).append(said)
     texts = {
         source.url: observation.value["text"][:MAX_FILE_TEXT]
         for observation in known.values()
@@ -124,9 +120,13 @@ def finished_run(run: Run, solution: Solution) -> FinishedRun:
         at=now(),
         programs=tuple(programs[-MAX_PROGRAMS:]) if solution.solved else (),
         files=tuple(
-            FileSeen(name=name, path=path, text=texts.get(f"file:{name}", ""))
+            FileSeen(
+                name=name,
+                path=path,
+                text=texts.get(f"file:{name}", ""),
+                found=tuple(found.get(f"file:{name}", ())),
+            )
             for name, path in run.parts.abilities.given_files().items()
         ),
-        facts=tuple(facts),
         notes=run.notes,
     )

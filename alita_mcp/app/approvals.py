@@ -69,8 +69,7 @@ class Approvals:
             outcome = await self._toolsmith.outcome_of(stored.manifest, stored.report)
             if not isinstance(outcome, Created):
                 return outcome
-            known = {"similar": waiting.similar, "differs": waiting.differs, "breaks": waiting.breaks}
-            return outcome.model_copy(update=known)
+            return outcome.model_copy(update={"breaks": waiting.breaks})
 
         try:
             job = self._jobs.start(work, person=person, owner=identity.owner, parked=True)

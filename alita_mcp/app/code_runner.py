@@ -29,7 +29,6 @@ from alita_mcp.runs.tool_broker import (
     MODULE,
     RedactingBroker,
     ToolBroker,
-    open_tool_broker,
     tools_imported_by,
 )
 from alita_mcp.sandbox.broker.granted import GrantedBroker
@@ -232,8 +231,7 @@ class ToolsInCode:
             yield inner
             return
         await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN, on_stage)
-        async with open_tool_broker(self, inner) as outer:
-            yield outer
+        yield ToolBroker(self, inner)
 
 
 def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:

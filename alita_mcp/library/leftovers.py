@@ -10,6 +10,7 @@ LEFTOVERS = {
     "lessons.lock": "lessons from failed syntheses",
     "model_records": "records of calibrated models",
     "memory.lance": "memories of tasks in LanceDB",
+    "memory/fact": "quotations of web pages",
     "vectors.lance/vectors_*": "vectors of tools with their requests apart",
     "results": "results of calls",
     "responses": "answers of models",

@@ -25,9 +25,6 @@ from alita_mcp.values import Value
 
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5"
 MAX_REDIRECTS = 5
-CACHED_CHARACTERS = 16_000_000
-FRESH_S = 60.0
-"""How long a page is kept, unless it says `no-store`: an agent that reads its second part sends no second request."""
 FEATURE = "Reading a web page"
 MAX_RULES_BYTES = 1_000_000
 """Rules of a robots.txt beyond are not read."""
@@ -105,15 +102,13 @@ class _Response(NamedTuple):
 
 
 class WebFetcher:
-    """Fetcher of documents; it keeps recent ones in memory while they are fresh."""
+    """Fetcher of documents."""
 
     def __init__(self, client: httpx.AsyncClient, readers: Readers, limits: FetchLimits) -> None:
         self._client = client
         self._readers = readers
         self._limits = limits
         self._robots = Robots(self._fetch_rules)
-        self._cache: dict[str, tuple[Document, float]] = {}
-        """Documents by URL, each with the time until which it is fresh; the oldest first."""
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """The document at a URL, whole up to the caps; raises as `WebAgent.fetch`."""
@@ -134,9 +129,6 @@ class WebFetcher:
 
     async def _read_page(self, url: httpx.URL, deadline: float) -> Document | httpx.URL:
         """The document at a URL, or the URL that it redirects to."""
-        document, fresh_until = self._cache.get(str(url), (None, 0.0))
-        if document is not None and anyio.current_time() < fresh_until:
-            return document
         try:
             with anyio.fail_after(deadline - anyio.current_time()):
                 await self._robots.require_allowed(url)
@@ -152,13 +144,7 @@ class WebFetcher:
             raise UsageError(f"{display_url(url)} answered {status}.", hint=hint)
         read = await self._readers.read_document(body, headers.get("content-type", ""), str(url))
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        document = read.model_copy(update={"retrieved_at": now})
-        self._cache.pop(str(url), None)
-        if "no-store" not in headers.get("cache-control", "").lower():
-            self._cache[str(url)] = document, anyio.current_time() + FRESH_S
-        while sum(len(cached.text) for cached, _ in self._cache.values()) > CACHED_CHARACTERS:
-            del self._cache[next(iter(self._cache))]
-        return document
+        return read.model_copy(update={"retrieved_at": now})
 
     async def _get(self, url: httpx.URL, max_bytes: int, *, cut: bool = False) -> _Response:
         try:

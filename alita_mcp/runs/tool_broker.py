@@ -1,25 +1,19 @@
 """Broker of `alita_tools` during one run: describes and calls tools of the library.
 
-Each call of a tool is a task of its own. Its result waits here, in pieces that fit an answer, until the run fetches it.
+A run makes one call after the other. A result goes out in pieces that fit an answer.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-import secrets
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-import anyio
-from anyio.abc import TaskGroup
-
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.runs.code_run import CodeRun
 from alita_mcp.sandbox.broker.requests import BrokerRequest, CallToolRequest, Name, parse_request
@@ -33,11 +27,8 @@ MODULE = "alita_tools"
 MAX_CALLS = 100
 MAX_NAMES = 200
 """So many names of tools may be looked up in one run."""
-MAX_AT_ONCE = 8
 QUESTIONS = 5_000
 """Far more than a run within the limits above asks; `Limits.broker_calls` of such a run."""
-WAIT_SECONDS = 0.05
-"""How long one question waits for news; other threads of the code ask in between."""
 PIECE = 200_000
 """Characters of a result in one answer: whatever they are, as JSON they take less than a frame's megabyte."""
 MAX_MESSAGE = 2_000
@@ -88,20 +79,19 @@ class RedactingBroker(Broker, Protocol):
 class ToolBroker(RedactingBroker):
     """Broker of one run; requests that are not for `alita_tools` go to the `inner` one."""
 
-    def __init__(self, tools: LibraryTools, tasks: TaskGroup, inner: RedactingBroker | None = None) -> None:
+    def __init__(self, tools: LibraryTools, inner: RedactingBroker | None = None) -> None:
         self._tools = tools
-        self._tasks = tasks
         self._inner = inner
         self._asked: Counter[str] = Counter()
-        self._first = secrets.randbits(48)  # a session remembers the numbers of its earlier steps
         self._called: list[str] = []
-        self._under_way: dict[int, str] = {}
-        self._finished: deque[tuple[int, str]] = deque()
-        self._news = anyio.Event()
+        self._running = ""
+        """The tool that is being called; after the end of a run the one that was."""
+        self._rest = ""
+        """What has not gone out yet of the last call's result."""
         self._own: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "tools.describe": self._describe,
-            "tools.start": self._start,
-            "tools.wait": self._wait,
+            "tools.call": self._call,
+            "tools.more": self._more,
         }
 
     @property
@@ -122,11 +112,11 @@ class ToolBroker(RedactingBroker):
         return self._inner.redact_result(result) if self._inner is not None else result
 
     def add_calls(self, run: CodeRun) -> CodeRun:
-        """The run with the tools that it called; after a timeout also with those that were still running."""
+        """The run with the tools that it called; after a timeout also with the one that was still running."""
         added: dict[str, Any] = {"tools": tuple(dict.fromkeys(self._called))}
         if run.status == "timeout" and self._called:
-            waits = ", ".join(dict.fromkeys(self._under_way.values())) or "none"
-            added["error"] = f"{run.error}, including the time of tool calls (still running: {waits})"
+            running = self._running or "none"
+            added["error"] = f"{run.error}, including the time of tool calls (still running: {running})"
         return run.model_copy(update=added)
 
     async def _describe(self, words: dict[str, Any]) -> dict[str, Any]:
@@ -143,48 +133,32 @@ class ToolBroker(RedactingBroker):
             "parameters": [[each, each in required] for each in manifest.input_schema.get("properties", {})],
         }
 
-    async def _start(self, words: dict[str, Any]) -> int | None:
-        """The number of a call that has begun; None while too many are under way."""
+    async def _call(self, words: dict[str, Any]) -> dict[str, Any]:
+        """Calls a tool; the first piece of what it gave."""
         request = parse_request(CallToolRequest, MODULE, words)
-        if len(self._under_way) >= MAX_AT_ONCE:
-            return None
         self._tools.manifest(request.name)
         self._count("calls", MAX_CALLS, "tool calls")
-        ticket = self._first + self._asked["calls"]
         self._called.append(request.name)
-        self._under_way[ticket] = request.name
-        self._tasks.start_soon(self._run_call, ticket, request)
-        return ticket
+        self._running = request.name
+        outcome = await self._outcome(request.name, request.arguments)
+        self._running = ""
+        write = partial(json.dumps, outcome, ensure_ascii=False)
+        self._rest = await off_loop(write, large=is_large(outcome))
+        return self._next_piece()
 
-    async def _wait(self, words: dict[str, Any]) -> dict[str, Any] | None:
-        """The next piece of what a call gave, whichever is over first; None where there is no news yet."""
+    async def _more(self, words: dict[str, Any]) -> dict[str, Any]:
+        """The next piece of what the last call gave."""
         parse_request(BrokerRequest, MODULE, words)
-        if not self._under_way:
-            return None
-        with anyio.move_on_after(WAIT_SECONDS):
-            while not self._finished:
-                await self._news.wait()
-        if not self._finished:
-            return None
-        ticket, text = self._finished.popleft()
-        piece, rest = text[:PIECE], text[PIECE:]
-        if rest:
-            self._finished.appendleft((ticket, rest))
-        else:
-            del self._under_way[ticket]
-        return {"ticket": ticket, "text": piece, "more": bool(rest)}
+        return self._next_piece()
+
+    def _next_piece(self) -> dict[str, Any]:
+        piece, self._rest = self._rest[:PIECE], self._rest[PIECE:]
+        return {"text": piece, "more": bool(self._rest)}
 
     def _count(self, what: str, most: int, words: str) -> None:
         self._asked[what] += 1
         if self._asked[what] > most:
             raise RuntimeError(f"more than {most} {words} in one run")
-
-    async def _run_call(self, ticket: int, request: CallToolRequest) -> None:
-        outcome = await self._outcome(request.name, request.arguments)
-        write = partial(json.dumps, outcome, ensure_ascii=False)
-        self._finished.append((ticket, await off_loop(write, large=is_large(outcome))))
-        self._news.set()
-        self._news = anyio.Event()
 
     async def _outcome(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a call gave: its value as `ok`, or the `kinds` of error to raise inside and a `message`."""
@@ -213,17 +187,6 @@ class ToolBroker(RedactingBroker):
         return _failure(kinds, f"{name} failed ({result.error_type}): {result.message}")
 
 
-@asynccontextmanager
-async def open_tool_broker(
-    tools: LibraryTools, inner: RedactingBroker | None = None
-) -> AsyncIterator[ToolBroker]:
-    """Opens the broker of one run; calls that are still under way are cancelled at the end."""
-    with unwrap_groups():
-        async with anyio.create_task_group() as tasks:
-            yield ToolBroker(tools, tasks, inner)
-            tasks.cancel_scope.cancel()
-
-
 def tools_imported_by(code: str) -> tuple[str, ...]:
     """Names of the library tools that code imports."""
     try:
@@ -231,7 +194,7 @@ def tools_imported_by(code: str) -> tuple[str, ...]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    ours = [node for node in imports if node.module in (MODULE, f"{MODULE}.aio")]
+    ours = [node for node in imports if node.module == MODULE]
     return tuple(dict.fromkeys(alias.name for node in ours for alias in node.names))[:MAX_NAMES]
 
 

@@ -223,9 +223,7 @@ class Writing:
         """The round with the most promising candidate repaired."""
         await self._work.on_stage("repair")
         number, matrix = choice.number, current.matrix
-        candidate = await repair(
-            self._work.models, current.codes[number], choice.rejected, shows_test=choice.shows_test
-        )
+        candidate = await repair(self._work.models, current.codes[number], choice.rejected)
         prepared, row = await run_row(await self._prepare_candidate(candidate), matrix.tests, self._rehearsal)
         _, own_row = await run_row(prepared, self._work.request.tests, self._rehearsal)
 
@@ -284,9 +282,7 @@ class Writing:
             await self._work.on_stage("repair")
             shown = hide_examples(outcome, self._work.request.tests, candidate.written.code)
             try:
-                candidate = await repair(
-                    self._work.models, candidate, shown, shows_test=outcome.stage == "examples"
-                )
+                candidate = await repair(self._work.models, candidate, shown)
             except ModelError as failure:
                 return with_end_reason(outcome, failure)
             repaired = without_agreement(basis.selection, repairs=candidate.repairs)

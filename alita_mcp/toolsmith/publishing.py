@@ -27,7 +27,6 @@ from alita_mcp.toolsmith.package_check import find_slip
 from alita_mcp.toolsmith.requests.outcomes import (
     Created,
     Exists,
-    Lookalike,
     NeedsApproval,
     Outcome,
     Published,
@@ -124,23 +123,23 @@ class Publisher:
             draft, verdict = await amend(draft, verdict)
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
-        report, lookalikes = verdict.report, tuple[Lookalike, ...]()
         if not follows:
             await on_stage("duplicates")
             names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
             same = await find_same(draft, verdict, names, library, rehearsal)
-            if isinstance(same, Exists):
+            if same is not None:
                 return same
-            lookalikes = same
         accepted = AcceptedVersion(
-            draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=request.made_by
+            draft=draft,
+            contract=verdict.contract,
+            lock=verdict.lock,
+            report=verdict.report,
+            made_by=request.made_by,
         )
         outcome = await self._publish(accepted, follows, on_stage)
         if not isinstance(outcome, Published):
             return outcome
-        names = tuple(each.name for each in lookalikes)
-        differs = tuple(each.differs for each in lookalikes)
-        return outcome.model_copy(update={"similar": names, "differs": differs, "breaks": carried.broken})
+        return outcome.model_copy(update={"breaks": carried.broken})
 
     async def _publish(self, accepted: AcceptedVersion, follows: int, on_stage: ReportStage) -> Outcome:
         """Stores the version that comes after `follows`, unless some client could not list it."""

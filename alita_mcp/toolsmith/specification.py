@@ -33,7 +33,6 @@ from alita_mcp.verification.json_schema import check_arguments
 
 MAX_ASSUMED = 5
 MAX_ASSUMED_LINE = 200
-MAX_RULE = 500
 """Longest rule of a specification."""
 MAX_RULES = 30
 MAX_READ = 1_000
@@ -81,11 +80,6 @@ def words_and_signs(text: str) -> frozenset[str]:
 def assumptions_in(report: VerificationReport) -> tuple[str, ...]:
     """The assumed lines of a stored version as an answer lists them; a report from elsewhere is a stranger's word."""
     return read_assumed(report.written_from.assumed) if report.written_from else ()
-
-
-def name_of(rule: str) -> str:
-    """The name before a rule, as names are compared; the whole rule where it has none."""
-    return " ".join(rule.partition(":")[0].split()).casefold()
 
 
 MAX_QUESTIONS = 5

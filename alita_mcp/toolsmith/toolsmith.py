@@ -24,13 +24,12 @@ from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grant_problem, make_draft, name_problem
 from alita_mcp.toolsmith.requests.template import ask_for_code, describe_abilities
 from alita_mcp.toolsmith.resubmission import find_same_tool, raise_trust, with_code_of
-from alita_mcp.toolsmith.revision import Revision
 from alita_mcp.toolsmith.track_record import raise_proven, read_agreed_before
 from alita_mcp.values import Manifest, VerificationReport
 
 
 class Toolsmith:
-    """Makes tools of requests: by models, from the caller's code, from recorded runs, or as a revision."""
+    """Makes tools of requests: by models, from the caller's code, or from recorded runs."""
 
     def __init__(
         self,
@@ -88,7 +87,8 @@ class Toolsmith:
         record: SynthesisRecord | None = None,
     ) -> Outcome:
         # A tool is made (1) of recorded runs, (2) of the caller's code, perhaps that of a published tool to which it
-        # sends tests, or (3) by models. (4) Without any of these, or for a script, the caller is asked for a function.
+        # sends tests, or (3) by models. (4) Without any of these, for a script, or for an update, the caller is asked
+        # for a function.
         if request.from_run:
             return await make_from_runs(request, on_stage, self._context, self._make)
         if request.name and (problem := name_problem(request.name)):
@@ -101,7 +101,8 @@ class Toolsmith:
         code_is_script = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not code_is_script:
             return await self._make_from_code(request, on_stage)
-        if models is not None and not code_is_script and request.description.strip():
+        is_new = bool(request.description.strip()) and not (code_is_script or request.update)
+        if models is not None and is_new:
             return await self._write_with_models(
                 request, models, on_stage, record or SynthesisRecord(request)
             )
@@ -117,7 +118,7 @@ class Toolsmith:
         if problem is not None:
             return problem
         if request.name:
-            follows = self._publisher.version_to_follow(request.name, update=request.update)
+            follows = self._publisher.version_to_follow(request.name, update=False)
             if not isinstance(follows, int):
                 return follows
         rounds = ROUNDS[request.mode or self._settings.synthesis_mode]
@@ -125,7 +126,7 @@ class Toolsmith:
             self._library, writers_of(models), request.description, request.client.owner
         )
         work = Work(self._context, request, rounds, models, on_stage, record, agreed_before)
-        return await (Revision(work).make() if request.update else write_tool(work))
+        return await write_tool(work)
 
     async def _make_from_code(self, request: SynthesisRequest, on_stage: ReportStage) -> Outcome:
         draft = await anyio.to_thread.run_sync(make_draft, request)  # it parses the code

@@ -1,4 +1,4 @@
-"""What a run takes from memory and leaves to it: programs, files and facts that its answer rests on."""
+"""What a run takes from memory and leaves to it: programs and files that its answer rests on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.interface import Recalled, RecalledValue, ToolProposal
-from alita_mcp.research.values import Passage, Source
+from alita_mcp.research.values import Source
 from tests.agent.world import MemoryOfATest, PlainAbilities, call, calls, finish, world
 
 
@@ -35,28 +35,6 @@ async def test_memory_gets_the_whole_program_that_the_answer_rests_on_and_no_oth
     assert [(file.name, file.text) for file in finished.files] == [("a.txt", "5")]
     assert finished.notes == ("a.txt is in metres",)
     assert memory.asked == [("What is it?", {"a.txt": Path("a.txt")})]
-
-
-async def test_a_claim_that_was_read_becomes_a_fact_with_its_source() -> None:
-    passage = Passage(
-        text="The tower is 330 metres high.", url="https://a.example/tower", retrieved_at="2026-11-23"
-    )
-    memory = MemoryOfATest()
-    quote = "The tower is 330 metres high"
-    made = world(
-        [
-            call("research_web", query="height"),
-            finish("330", claims=[{"claim": "330", "reference": "o1", "quote": quote}]),
-        ],
-        PlainAbilities(passages={"height": [passage]}),
-        memory=memory,
-        searches=True,
-    )
-    solution = await made.solve()
-    assert [source.url for source in solution.sources] == ["https://a.example/tower"]
-    (fact,) = memory.finished[0].facts
-    assert fact.source.url == "https://a.example/tower"
-    assert "330" in fact.text
 
 
 async def test_what_is_recalled_is_data_that_calls_can_name() -> None:

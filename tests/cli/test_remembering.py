@@ -8,8 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from alita_mcp.agent.interface import FileSeen
 from alita_mcp.agent.memory.store import StoredMemory
-from tests.agent.memory.remembered import stated, summed
+from tests.agent.memory.remembered import summed
 from tests.cli.conftest import Alita
 from tests.tables import each_case
 
@@ -23,7 +24,9 @@ class Person(io.StringIO):
 
 @pytest.fixture
 def remembered(home: Path) -> None:
-    anyio.run(StoredMemory(home).remember, summed(facts=(stated("Lyon has 522,250 inhabitants."),)))
+    file = home.with_name("lyon.csv")
+    file.write_text("inhabitants\n522250\n")
+    anyio.run(StoredMemory(home).remember, summed(files=(FileSeen(name="lyon.csv", path=file),)))
 
 
 def test_a_new_library_remembers_nothing(alita: Alita) -> None:
@@ -37,9 +40,9 @@ def test_a_new_library_remembers_nothing(alita: Alita) -> None:
 @pytest.mark.usefixtures("remembered")
 def test_memories_are_listed(alita: Alita) -> None:
     every = alita("memory", "list", "--json").json
-    assert [each["kind"] for each in every] == ["program", "fact"]
+    assert [each["kind"] for each in every] == ["program", "file"]
     said = alita("memory").out
-    assert "population of Lyon: “Lyon has 522,250 inhabitants.” (https://example.org/lyon)" in said
+    assert "lyon.csv: 1 rows, separated by ','" in said
 
 
 @pytest.mark.usefixtures("remembered")

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import anyio
 
+from alita_mcp.agent.interface import FileSeen
 from alita_mcp.agent.memory.store import StoredMemory
 from alita_mcp.cli import main as command_line
 from alita_mcp.errors import AlitaError
@@ -31,7 +32,7 @@ from alita_mcp.settings import read_settings
 from alita_mcp.values import Grants
 from alita_mcp.verification.mutation import mutants, other_inputs
 from tests import warm_programs
-from tests.agent.memory.remembered import stated, summed
+from tests.agent.memory.remembered import summed
 from tests.cli.conftest import Said
 from tests.cli.tasks.scripted_flow import PLAN, RUN, ScriptedFlow, step
 from tests.in_process import IN_PROCESS
@@ -127,7 +128,8 @@ def fill(home: Path) -> None:
     must("review", "reviewed", "--yes", digest_of("reviewed"))
     must("tool", "export", "repeat_rows")
     must("solve", "Sum the sales.", open_flow=ScriptedFlow([("plan", "planned", PLAN), *step(1)]).opened)
-    anyio.run(StoredMemory(home).remember, summed(facts=(stated("Lyon has 522,250 inhabitants."),)))
+    seen = FileSeen(name="homes.py", path=Path(__file__))
+    anyio.run(StoredMemory(home).remember, summed(files=(seen,)))
     anyio.run(serve_and_die, home)
 
 

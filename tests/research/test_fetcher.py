@@ -103,12 +103,3 @@ async def test_a_host_is_asked_no_more_than_twice_at_a_time(tmp_path: Path) -> N
                 tasks.start_soon(fetcher.fetch, site.url(path))
     assert len(under_way) == 8
     assert max(under_way) <= 2
-
-
-async def test_a_fresh_page_is_not_requested_again(tmp_path: Path) -> None:
-    never = ARTICLE._replace(headers={"cache-control": "no-store"})
-    with local_site({"/owls": ARTICLE, "/never": never}) as site:
-        async with fetcher_of(site, tmp_path) as fetcher:
-            for path in ("/owls", "/owls", "/never", "/never"):
-                await fetcher.fetch(site.url(path))
-        assert site.paths() == ["/owls", "/never", "/never"]

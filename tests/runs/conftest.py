@@ -7,15 +7,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client
 
-from alita_mcp.runs.tool_broker import MAX_AT_ONCE
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from alita_mcp.sandbox.choose import NestedSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
-from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from tests.runs.tools_to_call import stock
@@ -37,28 +34,6 @@ def home(tmp_path: Path, stocked: Path) -> Path:
 def kind() -> str:
     """The embedded sandbox, unless a test is parametrized with others."""
     return "wasm"
-
-
-class Meeting(NestedSandbox):
-    """Lets calls of `meet` go on only once eight of them are under way at the same time."""
-
-    def __init__(self, outer: Sandbox) -> None:
-        super().__init__(outer, 0)
-        self._waiting = 0
-        self._met = anyio.Event()
-
-    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        """Runs the call, once it has met the others."""
-        if job.function == "meet":
-            self._waiting += 1
-            if self._waiting == MAX_AT_ONCE:
-                self._met.set()
-            await self._met.wait()
-        return await super().run(job, broker)
-
-    async def aclose(self) -> None:
-        """Closes the sandbox behind."""
-        await self._outer.aclose()
 
 
 @pytest.fixture
@@ -83,5 +58,5 @@ async def client(
     stocked_with = (await stock(settings, kind)).model_copy(update={"review": review})
     back_ends: dict[str, type[Sandbox]] = {"docker": DockerSandbox, "bubblewrap": BubblewrapSandbox}
     sandbox = back_ends.get(kind, WasmSandbox)(stocked_with)  # type: ignore[call-arg]
-    async with connected(builder(stocked_with)(sandbox=Meeting(sandbox)), era) as opened:
+    async with connected(builder(stocked_with)(sandbox=sandbox), era) as opened:
         yield opened

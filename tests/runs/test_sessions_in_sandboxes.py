@@ -158,7 +158,7 @@ FORGING = (
     "while True: ask('session.next', {'piece': 'x' * 900_000, 'more': True})",
     "ask('session.next', {'piece': 'x' * 2_000_000, 'more': True})",
     "ask('x' * 900_000, {})",
-    "ask('tools.start', {'name': 'x'})",
+    "ask('tools.call', {'name': 'x'})",
     "ask('secret', {'name': 'x'})",
     "for _ in range(3): ask('session.next', {'piece': '{\"value\": {}}', 'more': False})",
     """import threading

@@ -12,7 +12,7 @@ from alita_mcp.app import open_app
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.owners import UNIDENTIFIED
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.tool_broker import RedactingBroker, open_tool_broker
+from alita_mcp.runs.tool_broker import RedactingBroker, ToolBroker
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Manifest
@@ -20,7 +20,7 @@ from tests.runs.tools_to_call import stock
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.manifests import manifest
 
-START = {"name": "slugify", "arguments": {}}
+CALL = {"name": "slugify", "arguments": {}}
 
 
 class OneTool:
@@ -28,7 +28,7 @@ class OneTool:
 
     def __init__(self, result: RunResult | Exception | None) -> None:
         self._result = result
-        self.cancelled = 0
+        self.began = anyio.Event()
 
     def manifest(self, name: str) -> Manifest:
         if name == "gone_by":
@@ -39,10 +39,8 @@ class OneTool:
         if isinstance(self._result, Exception):
             raise self._result
         if self._result is None:
-            try:
-                await anyio.sleep_forever()
-            finally:
-                self.cancelled += 1
+            self.began.set()
+            await anyio.sleep_forever()
         assert self._result is not None
         return self._result
 
@@ -61,15 +59,13 @@ class Inner(RedactingBroker):
 
 async def outcome(result: RunResult | Exception) -> dict[str, Any]:
     """What the inside gets of one call, however long the pieces."""
-    text, told = "", None
-    async with open_tool_broker(OneTool(result)) as broker:
-        ticket = await broker.answer("tools.start", START)
-        while told is None or told["more"]:
-            told = await broker.answer("tools.wait", {})
-            if told is not None:
-                assert told["ticket"] == ticket
-                text += told["text"]
-        assert await broker.answer("tools.wait", {}) is None
+    broker = ToolBroker(OneTool(result))
+    piece = await broker.answer("tools.call", CALL)
+    text = piece["text"]
+    while piece["more"]:
+        piece = await broker.answer("tools.more", {})
+        text += piece["text"]
+    assert await broker.answer("tools.more", {}) == {"text": "", "more": False}
     read: dict[str, Any] = json.loads(text)
     return read
 
@@ -82,27 +78,27 @@ async def test_failures_of_the_host_tell_no_more_than_their_words() -> None:
 
 
 async def test_other_doors_are_the_inner_brokers() -> None:
-    async with open_tool_broker(OneTool(None), Inner()) as broker:
-        assert await broker.answer("secret", {"name": "x"}) == ["secret", {"name": "x"}]
-        assert broker.egress_policy is Inner.egress_policy
-        assert broker.redact_result(RunResult(status="ok")).stdout == "[hidden]"
-    async with open_tool_broker(OneTool(None)) as broker:
-        assert broker.egress_policy is None
-        with pytest.raises(PermissionError, match="needs the grant 'secrets'"):
-            await broker.answer("secret", {"name": "x"})
+    broker = ToolBroker(OneTool(None), Inner())
+    assert await broker.answer("secret", {"name": "x"}) == ["secret", {"name": "x"}]
+    assert broker.egress_policy is Inner.egress_policy
+    assert broker.redact_result(RunResult(status="ok")).stdout == "[hidden]"
+    alone = ToolBroker(OneTool(None))
+    assert alone.egress_policy is None
+    with pytest.raises(PermissionError, match="needs the grant 'secrets'"):
+        await alone.answer("secret", {"name": "x"})
 
 
-async def test_the_end_of_a_run_ends_its_calls() -> None:
+async def test_a_run_that_took_too_long_names_the_call_under_way() -> None:
     tools = OneTool(None)
-    async with open_tool_broker(tools) as broker:
-        for _ in range(8):
-            assert await broker.answer("tools.start", START)
-        assert await broker.answer("tools.start", START) is None
-        assert await broker.answer("tools.wait", {}) is None
-        late = broker.add_calls(CodeRun(status="timeout", error="took more than 30 s"))
-        assert late.error == "took more than 30 s, including the time of tool calls (still running: slugify)"
-        assert late.tools == ("slugify",)
-    assert tools.cancelled == 8
+    broker = ToolBroker(tools)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(broker.answer, "tools.call", CALL)
+            await tools.began.wait()
+            tasks.cancel_scope.cancel()
+    late = broker.add_calls(CodeRun(status="timeout", error="took more than 30 s"))
+    assert late.error == "took more than 30 s, including the time of tool calls (still running: slugify)"
+    assert late.tools == ("slugify",)
 
 
 class Holding(ScriptedSandbox):
@@ -115,7 +111,7 @@ class Holding(ScriptedSandbox):
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         if job.function == "run_code":
             assert broker is not None
-            await broker.answer("tools.start", {"name": "never_ends", "arguments": {}})
+            await broker.answer("tools.call", {"name": "never_ends", "arguments": {}})
         else:
             assert job.depth == 1
             self.calls_under_way.set()

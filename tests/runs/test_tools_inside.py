@@ -15,30 +15,6 @@ from tests.server.in_memory import refused, succeeded
 from tests.tables import each_case
 
 pytestmark = pytest.mark.slow
-GATHER = """
-import asyncio
-from alita_tools.aio import add_numbers
-sum(await asyncio.gather(*[add_numbers(n, b=n) for n in range(10)]))
-"""
-MEET = """
-import asyncio
-from alita_tools.aio import meet
-await asyncio.gather(*[meet(n) for n in range(10)])
-"""
-MEET_IN_THREADS = """
-from concurrent.futures import ThreadPoolExecutor
-from alita_tools import meet
-with ThreadPoolExecutor(10) as pool:
-    result = list(pool.map(meet, range(10)))
-"""
-THREADS = """
-from concurrent.futures import ThreadPoolExecutor
-from alita_tools import add_numbers, repeat_text
-with ThreadPoolExecutor(20) as pool:
-    sums = list(pool.map(add_numbers, range(30)))
-    texts = list(pool.map(lambda n: len(repeat_text("x", times=n)), range(20)))
-[sums == list(range(1, 31)), texts == list(range(20))]
-"""
 ASK = "import alita_tools, sys\nask = sys.modules['alita_tool']._ask\n"
 TRY = """
 def attempt(door, words):
@@ -57,23 +33,15 @@ async def result(client: Client, code: str, **more: Any) -> Any:
 async def test_one_run_calls_ten_tools_and_gives_their_sum(client: Client) -> None:
     ten = "from alita_tools import add_numbers\nsum(add_numbers(n, b=n) for n in range(10))"
     assert await result(client, ten) == 90
-    assert await result(client, GATHER) == 90
-
-
-@pytest.mark.embedded_first
-@pytest.mark.parametrize("kind", KINDS)
-async def test_awaited_calls_are_under_way_at_the_same_time(client: Client) -> None:
-    assert await result(client, MEET) == list(range(10))
 
 
 @pytest.mark.embedded_first
 @pytest.mark.parametrize("kind", KINDS)
 async def test_megabytes_are_summed_inside_and_only_the_sum_comes_out(client: Client) -> None:
     code = """
-import asyncio
-from alita_tools.aio import repeat_text
+from alita_tools import repeat_text
 texts = ["x" * 90, "ü" * 45, "\\U0001f600" * 22, '"\\\\' * 22]
-many = await asyncio.gather(*[repeat_text(text, 10_000) for text in texts])
+many = [repeat_text(text, 10_000) for text in texts]
 [all(each == [text] * 10_000 for each, text in zip(many, texts)), sum(map(len, many))]
 """
     assert await result(client, code) == [True, 40_000]
@@ -110,7 +78,7 @@ async def test_an_unknown_tool_is_an_import_error_with_the_nearest_names(client:
     said = await refused(client, "run_code", code="from alita_tools import add_number")
     assert "ImportError: There is no tool 'add_number'. Did you mean add_numbers?" in said
     assert "search_capabilities finds tools" in said
-    said = await refused(client, "run_code", code="import alita_tools.aio as tools\ntools.zzz")
+    said = await refused(client, "run_code", code="import alita_tools\nalita_tools.zzz")
     assert "ImportError: There is no tool 'zzz'. A search finds tools by what they do." in said
     assert await result(client, "import alita_tools\nhasattr(alita_tools, '_x')") is False
 
@@ -178,36 +146,23 @@ async def test_forged_questions_get_words_and_harm_nobody(client: Client) -> Non
     garbage = """
 asked = [
     ('describe', {}), ('describe', {'name': 5}), ('describe', {'name': 'x' * 1000}), ('describe', {'name': ''}),
-    ('start', {'name': 'add_numbers', 'arguments': []}),
-    ('start', {'name': '../etc', 'arguments': {}}), ('start', {'ticket': 1}), ('wait', {'ticket': -1}),
-    ('wait', {'tickets': [1, 2]}),
+    ('call', {'name': 'add_numbers', 'arguments': []}),
+    ('call', {'name': '../etc', 'arguments': {}}), ('call', {'ticket': 1}), ('more', {'ticket': -1}),
 ]
 [attempt(f'tools.{door}', words) for door, words in asked]
 """
     said = await result(client, ASK + TRY + garbage)
     assert all(each.split(":")[0] in {"ValueError", "RuntimeError"} for each in said), said
     assert "There is no tool '../etc'" in str(said)
-    assert await result(client, ASK + "[ask('tools.wait', {}) for _ in range(100)]") == [None] * 100
+    nothing = {"text": "", "more": False}
+    assert await result(client, ASK + "[ask('tools.more', {}) for _ in range(100)]") == [nothing] * 100
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
 
 
-async def test_starts_without_a_wait_are_eight_calls_and_end_at_the_limit(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_questions_end_at_their_limit(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "QUESTIONS", 500)
-    many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(501)]\n"
-    last = "[started[:8], set(map(str, started[8:-1])), started[-1]]"
-    code = (
-        ASK
-        + TRY
-        + many
-        + last.replace("set(map(str, started[8:-1]))", "sorted(set(map(str, started[8:-1])))")
-    )
-    first, refusals, ending = await result(client, code)
-    assert len(set(first)) == 8
-    assert all(type(number) is int for number in first)
-    assert refusals[0] == "None"
-    assert "broker_calls" in ending
+    code = ASK + TRY + "[attempt('tools.more', {}) for _ in range(501)][-1]"
+    assert "broker_calls" in await result(client, code)
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
 
 
@@ -233,8 +188,26 @@ async def test_of_a_tool_that_nobody_reviewed_code_reads_no_order(client: Client
 
 async def test_a_step_of_a_session_gets_no_result_that_an_earlier_step_left(client: Client) -> None:
     leave = (
-        "from alita_tools import add_numbers, aio\nleft = aio.add_numbers(100, b=1)\nleft.send(None)\n"
-        "[add_numbers(n) for n in range(5)]"
+        ASK
+        + "ask('tools.call', {'name': 'repeat_text', 'arguments': {'text': 'x' * 90, 'times': 10_000}})['more']"
     )
-    assert await result(client, leave, session="one") == [1, 2, 3, 4, 5]
-    assert await result(client, "add_numbers(20, b=22)", session="one") == 42
+    assert await result(client, leave, session="one") is True
+    assert await result(client, "ask('tools.more', {})", session="one") == {"text": "", "more": False}
+    add = "from alita_tools import add_numbers\nadd_numbers(20, b=22)"
+    assert await result(client, add, session="one") == 42
+
+
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from alita_tools import add_numbers, repeat_text
+with ThreadPoolExecutor(20) as pool:
+    sums = list(pool.map(add_numbers, range(30)))
+    texts = list(pool.map(lambda n: len(repeat_text("x" * 90, times=n * 400)), range(20)))
+[sums == list(range(1, 31)), texts == list(range(0, 8_000, 400))]
+"""
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("kind", ["bubblewrap"])
+async def test_threads_take_turns_and_each_gets_its_own_result(client: Client) -> None:
+    assert await result(client, THREADS) == [True, True]

@@ -17,7 +17,6 @@ def order_inside(mode: Literal["plain", "all of the zebra"] = "plain", times: in
     """Order inside. The zebra."""
     raise ValueError("Not so." + " " * times + "Here it comes, ".ljust(300, "x") + " zebra")
 ''',
-    "meet": "def meet(number: int) -> int:\n    return number\n",
     "repeat_text": "def repeat_text(text: str, times: int) -> list[str]:\n    return [text] * times\n",
     "never_ends": "def never_ends() -> int:\n    while True:\n        pass\n",
     "keyword_last": "def keyword_last(a: int = 1, *, b: int) -> int:\n    return a - b\n",

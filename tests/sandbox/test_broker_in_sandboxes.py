@@ -132,28 +132,26 @@ def f(port):
         self, sandbox: IsolatedSandbox, site: Site
     ) -> None:
         code = f"""{GET}
-import socket
-def connect(said):
-    connection = socket.socket()
-    connection.settimeout(0.01)
-    with contextlib.suppress(OSError):  # what the full queue does not take yet is sent again by the kernel
-        connection.connect(("127.0.0.1", 3128))
+import contextlib, socket
+kept = []
+def connect(count, said):
+    with contextlib.suppress(OSError):  # the queue is full
+        for _ in range(count):
+            kept.append(socket.create_connection(("127.0.0.1", 3128), 0.05))
+    for connection in kept[-count:]:  # what is not accepted yet, the kernel sends again and again
         connection.sendall(said)
-    kept.append(connection)
 def f(port, hostile):
     if hostile:  # as many as are served at once, and more of them than wait in the queue
-        for said in [b"G"] * 32 + [b"GET http://api.test:%d/stale HTTP/1.0\\r\\n\\r\\n" % port] * 60:
-            connect(said)
+        connect(32, b"G")
+        connect(60, b"GET http://api.test:%d/stale HTTP/1.0\\r\\n\\r\\n" % port)
         return len(kept)
     return len([get(f"http://api.test:{{port}}/own") for _ in range(150)])
-""".replace("import http.client", "import contextlib, http.client").replace(
-            "def connect", "kept = []\ndef connect"
-        )
+"""
         grants = Grants(network=(f"api.test:{site.port}",))
         for hostile in (True, False):
-            result, _ = await self.call(sandbox, code, grants, port=site.port, hostile=hostile)
+            result, broker = await self.call(sandbox, code, grants, port=site.port, hostile=hostile)
             assert result.ok, result
-        assert {path for path, *_ in site.seen} == {"/own"}
+        assert len(broker.events) == 150
 
     async def test_every_door_opens_with_its_grant(self, sandbox: IsolatedSandbox, tmp_path: Path) -> None:
         async def complete(prompt: str, **_options: Any) -> str:

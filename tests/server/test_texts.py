@@ -55,7 +55,7 @@ def test_what_would_raise_the_trust_is_told_to_its_end() -> None:
 
 
 ASSUMED = ("empty input: ValueError", *(f"rule {number}: {'x' * 180}" for number in range(4)))
-SHORT = "Assumed (to change one, update the tool and say so): empty input: ValueError; rule 0: x"
+SHORT = "Assumed (to change one, send its code with update=true): empty input: ValueError; rule 0: x"
 CREATED = Created(
     tool="slugify",
     version=2,

@@ -52,12 +52,6 @@ PROMPTS: Mapping[str, Callable[[], Sequence[Message]]] = {
     "write_code": lambda: prompts.write_code(BRIEF, 0),
     "write_code_with_grants": lambda: prompts.write_code(FULL, 1),
     "repair": lambda: prompts.repair(prompts.write_code(BRIEF, 0), coded(PLAIN), FAILED),
-    "revise": lambda: prompts.revise(
-        BRIEF,
-        PLAIN,
-        "Negative numbers are wrong.",
-        [{"arguments": {"number": -45}, "expected": 9, "now": "-9"}],
-    ),
 }
 """By name of the golden file."""
 

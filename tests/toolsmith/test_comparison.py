@@ -12,7 +12,6 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.toolsmith.duplicates.comparison import (
     ENOUGH_LOST,
-    SHOWN,
     ComparedTool,
     Comparison,
     inputs_for,
@@ -77,12 +76,10 @@ async def test_the_same_values_on_all_inputs_are_the_same_behaviour() -> None:
     assert {job.hash_seed for job in sandbox.jobs} == {None}
 
 
-async def test_one_difference_ends_the_comparison_and_is_told_in_a_few_words() -> None:
+async def test_one_difference_ends_the_comparison() -> None:
     pair, sandbox = both(lambda _: gives("x" * 9_000), refuse)
     assert not await is_same(pair)
-    assert pair.difference is not None
-    assert len(pair.difference.one) <= SHOWN + 1
-    assert pair.difference.other == "raised ValueError: no"
+    assert pair.differs
     assert len(sandbox.jobs) == 2
 
 

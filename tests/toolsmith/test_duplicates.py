@@ -105,18 +105,12 @@ async def test_a_provisional_tool_keeps_no_better_one_out(smithy: Smithy) -> Non
     assert isinstance(thin, Created), thin
     assert isinstance(better, Created), better
     assert (thin.trust, better.trust) == ("provisional", "verified")
-    assert better.similar == ("celsius_to_fahrenheit",)
-    assert "gives the same results on" in better.differs[0]
-    assert "update=true" in better.differs[0]
 
 
-async def test_the_opposite_conversion_is_published_and_told_apart(smithy: Smithy) -> None:
+async def test_the_opposite_conversion_is_published(smithy: Smithy) -> None:
     assert isinstance(await smithy.make(FAHRENHEIT, FAHRENHEIT_TESTS), Created)
     outcome = await smithy.make(CELSIUS, CELSIUS_TESTS)
     assert isinstance(outcome, Created), outcome
-    assert outcome.similar == ("celsius_to_fahrenheit",)
-    assert len(outcome.differs) == 1
-    assert "celsius_to_fahrenheit gives" in outcome.differs[0]
 
 
 async def test_examples_that_an_older_tool_happens_to_satisfy_do_not_swallow_a_new_one(
@@ -128,7 +122,6 @@ async def test_examples_that_an_older_tool_happens_to_satisfy_do_not_swallow_a_n
     assert isinstance(await smithy.make(double, both), Created)
     outcome = await smithy.make(square, both)
     assert isinstance(outcome, Created), outcome
-    assert outcome.similar == ("twice",)
 
 
 async def test_a_tool_that_refuses_what_another_answers_is_another_one(smithy: Smithy) -> None:
@@ -148,8 +141,6 @@ async def test_a_tool_that_refuses_what_another_answers_is_another_one(smithy: S
     )
     outcome = await smithy.make(strict, [*tests, {"arguments": {"text": ""}, "raises": "ValueError"}])
     assert isinstance(outcome, Created), outcome
-    assert outcome.similar == ("word_count",)
-    assert "raised ValueError" in outcome.differs[0]
 
 
 YEARS_AGO = '''

@@ -13,7 +13,7 @@ from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
+from alita_mcp.toolsmith.requests.outcomes import Created, NeedsCode, Rejected
 from alita_mcp.toolsmith.toolsmith import Toolsmith
 from tests.models.openai_server import openai_server
 from tests.scripted_sandbox import ScriptedSandbox
@@ -37,6 +37,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 
 OWN = suite_of((4321, 10), (0, 0), (-989, 26))["tests"]
 """Examples of the caller's, an edge case among them."""
+
+
+async def test_an_update_without_code_asks_the_caller_for_it_and_no_model(bench: OpenBench) -> None:
+    script = Script(candidates=[PLAIN], suites=[GOOD])
+    async with bench(script) as made:
+        await made.make(name="digit_sum", code=PLAIN, tests=OWN)
+        outcome = await made.make(name="digit_sum", update=True, description="Wrong for negative numbers.")
+    assert isinstance(outcome, NeedsCode), outcome
+    assert "inspect_tool with source=true" in outcome.rules[0]
+    assert outcome.template["update"] is True
+    assert script.asked == []
 
 
 async def test_the_right_one_of_three_is_published_though_a_candidate_and_a_suite_are_wrong(

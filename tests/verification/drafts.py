@@ -51,13 +51,6 @@ def draft(**changes: Any) -> Draft:
     return Draft(**{**fields, **changes})
 
 
-def one_parameter(annotation: str, returns: str = "str", before: str = "", default: str = "") -> str:
-    """Code of a tool `probe` with one parameter `x` of that annotation."""
-    default = f" = {default}" if default else ""
-    head = "from typing import *\nfrom dataclasses import dataclass, field\n" if "*" in before else before
-    return f"{head}\ndef probe(x: {annotation}{default}) -> {returns}:\n    return x\n"
-
-
 def behaves_as(function: Callable[..., Any]) -> ScriptedSandbox:
     """A sandbox in which the tool behaves as a function of the tests; checks are evaluated."""
 

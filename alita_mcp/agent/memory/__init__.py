@@ -1,1 +1,1 @@
-"""Memory of earlier runs: episodes, facts and recipes, without secrets, bounded, in SQLite."""
+"""Memory of earlier runs: programs and profiles of files, without secrets, bounded."""

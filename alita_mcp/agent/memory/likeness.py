@@ -67,12 +67,6 @@ def task_similarity(task: str, other: str) -> float:
     return round(alike, 4)
 
 
-def coverage(subject: str, task: str) -> float:
-    """Share of a subject's words that a task mentions, 0 to 1, with names and numbers."""
-    asked, said = set(_meanings(stems(subject)[:MOST_WORDS])), _meanings(stems(task)[: 4 * MOST_WORDS])
-    return round(len(asked.intersection(said)) / len(asked), 4) if asked else 0.0
-
-
 def _weight(words: Iterable[str]) -> float:
     common = stems(_SHARED)
     return sum(SHARED_WEIGHT if word in common else 1.0 for word in words)

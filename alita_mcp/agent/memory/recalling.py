@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from alita_mcp.agent.interface import Fact, Recalled, RecalledValue
+from alita_mcp.agent.interface import Recalled, RecalledValue
 from alita_mcp.agent.memory.profiles import FileProfile
 from alita_mcp.agent.memory.programs import KeptProgram, propose_tool
 from alita_mcp.library.words.stems import stems
@@ -21,11 +21,10 @@ LEAST_SNIPPET = 100
 def render(
     task: str,
     program: KeptProgram | None,
-    facts: Sequence[Fact],
     files: Mapping[str, FileProfile],
     ids: Sequence[str],
 ) -> Recalled:
-    """A program, profiles and facts as lines; the program's code gets the room that they leave."""
+    """A program and profiles as lines; the program's code gets the room that they leave."""
     values: list[RecalledValue] = []
     lines: list[str] = []
 
@@ -60,13 +59,10 @@ def render(
             values.append(RecalledValue(name=f"m{len(values) + 1}", value=file.text, source=source))
             said.append(f"Its text is {values[-1].name}, which says: {_best_lines(file.text, task)}")
         lines += [_cut(f"{name}: {' '.join(said)}", min(500, room()))] if said else []
-    # 3. What pages said.
-    lines += [_cut(f"Read before at {fact.source.url}: {fact.text}", min(300, room())) for fact in facts]
-    # 4. The code itself.
+    # 3. The code itself.
     if program is not None and room() >= LEAST_SNIPPET:
         lines.append(_cut(f"m1/code:\n{program.code}", room()))
-    urls = tuple(fact.source.url for fact in facts)
-    return Recalled(text="\n".join(filter(None, lines)), values=tuple(values), urls=urls, ids=tuple(ids))
+    return Recalled(text="\n".join(filter(None, lines)), values=tuple(values), ids=tuple(ids))
 
 
 def _best_lines(text: str, task: str) -> str:

@@ -1,4 +1,4 @@
-"""Persistent memory of tasks: programs, facts and profiles of files.
+"""Persistent memory of tasks: programs and profiles of files.
 
 Each memory is a file of its owner's. Nothing secret is stored; what is stored is bounded, dated and de-duplicated.
 Neither `recall` nor `remember` raises, and a recall does not wait long: it is a help, not a truth.
@@ -21,9 +21,8 @@ import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 
-from alita_mcp.agent.interface import Fact, FinishedRun, Recalled, ToolProposal
+from alita_mcp.agent.interface import FinishedRun, Recalled, ToolProposal
 from alita_mcp.agent.memory.instructions import gives_orders, overrides_instructions
-from alita_mcp.agent.memory.likeness import coverage
 from alita_mcp.agent.memory.privacy import Privacy
 from alita_mcp.agent.memory.profiles import FileProfile, plain_text, profile_file
 from alita_mcp.agent.memory.programs import (
@@ -38,7 +37,6 @@ from alita_mcp.agent.memory.recalling import render
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.disk import read_plain_file
-from alita_mcp.library.words.stems import stems
 from alita_mcp.machine import unusable
 from alita_mcp.owners import USER
 from alita_mcp.texts import one_line
@@ -51,15 +49,15 @@ MOST_KEPT, MOST_BYTES = 300, 8 << 20
 """Memories of each kind, of all owners together."""
 ALIKE_FROM = 0.4
 """Programs of less similar tasks are not recalled."""
-ABOUT_FROM = 0.6
-"""So much of a fact's subject the task must mention."""
-MOST_FACTS, MOST_NOTES, LONGEST_NOTE = 3, 10, 300
+MOST_NOTES, LONGEST_NOTE = 10, 300
+LONGEST_TASK = 200
+"""Characters of a task in a note on what its file says."""
 MOST_SHOWN, MOST_SEEN = 5, 20
 """Files of one task that are described, and remembered."""
-MemoryKind = Literal["program", "fact", "file"]
-Memorable = KeptProgram | Fact | FileProfile
-T = TypeVar("T", KeptProgram, Fact, FileProfile)
-_KINDS: Mapping[type[Memorable], MemoryKind] = {KeptProgram: "program", Fact: "fact", FileProfile: "file"}
+MemoryKind = Literal["program", "file"]
+Memorable = KeptProgram | FileProfile
+T = TypeVar("T", KeptProgram, FileProfile)
+_KINDS: Mapping[type[Memorable], MemoryKind] = {KeptProgram: "program", FileProfile: "file"}
 _log = logging.getLogger(__name__)
 
 
@@ -158,7 +156,6 @@ class StoredMemory:
 
     def _recall(self, task: str, files: Mapping[str, Path]) -> Recalled:
         programs = self._find(KeptProgram, lambda kept: kept.similarity(task), ALIKE_FROM)[:1]
-        facts = self._find(Fact, lambda fact: coverage(fact.subject, task), ABOUT_FROM)[:MOST_FACTS]
         # A file that no run has seen is described at once.
         new, until = dict[str, FileProfile](), time.monotonic() + RECALL_WITHIN_S / 2
         for name, path in islice(files.items(), MOST_SHOWN):
@@ -168,13 +165,13 @@ class StoredMemory:
         seen = self._find(FileProfile, lambda kept: float(kept.digest in digests), 1.0)
         known = {kept.digest: kept for _, kept in seen}
         profiles = {name: known.get(each.digest, each) for name, each in new.items()}
-        ids = [each for each, _ in (*programs, *facts, *seen)]
+        ids = [each for each, _ in (*programs, *seen)]
         for each in ids:  # what is used stays when others make room
             kind, _, mark = each.partition("-")
             with suppress(OSError):
                 os.utime(self._folders[kind].find(f"{mark}.json", self._owner) or "")
         program = programs[0][1] if programs else None
-        return render(task, program, [fact for _, fact in facts], profiles, ids)
+        return render(task, program, profiles, ids)
 
     def _remember(self, finished: FinishedRun) -> ToolProposal | None:
         self._remove_earlier()
@@ -183,25 +180,17 @@ class StoredMemory:
         def is_unfit(text: str) -> bool:
             return gives_orders(text) or privacy.is_private(text)
 
-        # 1. What a page says is kept with its address, what a file says with the profile of the file.
-        found: dict[str, list[str]] = {}
-        for fact in finished.facts:
-            said = " ".join(HIDDEN.sub(" ", fact.text).split()).strip("“”")[:998]
-            kept = fact.model_copy(update={"text": f"“{said}”"})
-            line, name = f"{fact.subject}: {kept.text}", fact.source.url.removeprefix("file:")
-            if not said or is_unfit(line) or gives_orders(fact.text):
-                continue
-            if name != fact.source.url:
-                found.setdefault(name, []).append(line)
-            elif not privacy.is_private(fact.source.url):
-                subject = " ".join(sorted({*stems(fact.subject)})) or fact.subject
-                self._write(kept, subject, finished.at, f"{line} ({fact.source.url})")
-        # 2. The files of the task, with what they were found to say.
+        # 1. The files of the task, with what they were found to say.
         kept_files = [value for _, value in self._find(FileProfile)]
         for file in finished.files[:MOST_SEEN]:
             profile = profile_file(file.name, file.path, file.text)
             known = [value for value in kept_files if value.digest == profile.digest]
-            fresh = (*found.get(file.name, ()), *finished.notes)
+            said = [
+                " ".join(HIDDEN.sub(" ", text).split()).strip("“”")
+                for text in file.found
+                if not gives_orders(text)
+            ]
+            fresh = (*(f"{finished.task[:LONGEST_TASK]}: “{text}”" for text in said), *finished.notes)
             notes = [one_line(note, LONGEST_NOTE) for note in fresh if not is_unfit(note)]
             notes += [note for old in known for note in old.notes]
             update = {
@@ -214,7 +203,7 @@ class StoredMemory:
             if profile.digest:
                 line = f"{file.name}: {update['profile']}"
                 self._write(profile.model_copy(update=update), profile.digest, finished.at, line)
-        # 3. The program that the answer rests on, the last one.
+        # 2. The program that the answer rests on, the last one.
         if not finished.programs or len(finished.programs[-1].code) > LONGEST_CODE:
             return None
         texts = {file.name: plain_text(file.path, FILE_CHARACTERS) for file in finished.files}

@@ -74,24 +74,22 @@ class RunFolder:
         except OSError as failure:
             raise unusable(self.path, failure) from failure
 
-    def read_events(self, offset: int = 0) -> tuple[list[TaskEvent], int]:
-        """Complete events from an offset in bytes, and the offset behind them."""
+    def read_events(self) -> list[TaskEvent]:
+        """All complete events."""
         try:
             with open(self.path / EVENTS, "rb", opener=without_waiting) as file:
-                file.seek(offset)
                 said = file.read(MAX_EVENTS_BYTES + MAX_LINE_BYTES)
         except OSError:
-            return [], offset
-        end = said.rfind(b"\n") + 1
+            return []
         events = []
-        for line in said[:end].splitlines():
+        for line in said[: said.rfind(b"\n") + 1].splitlines():
             with suppress(ValidationError):
                 events.append(TaskEvent.model_validate_json(line))
-        return events, offset + end
+        return events
 
     def solution(self) -> Solution | None:
         """The solution of the run, as far as it can be read."""
-        for event in reversed(self.read_events()[0]):
+        for event in reversed(self.read_events()):
             if event.kind == "finished":
                 with suppress(ValidationError):
                     return Solution.model_validate(event.data)
@@ -123,8 +121,8 @@ class RunFolder:
             "owner": str(request.get("owner", USER)),
         }
         if solution is None:
-            events, _ = self.read_events()
-            return RunSummary(**known, steps=sum(event.kind == "step" for event in events))
+            steps = sum(event.kind == "step" for event in self.read_events())
+            return RunSummary(**known, steps=steps)
         shared = ("solved", "stopped", "tools_made", "tools_used", "calls", "tokens", "cost", "seconds")
         ended = {name: getattr(solution, name) for name in shared}
         answer = solution.answer[:SHOWN_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Store of runs: one private folder each, bounded in total, with live events for followers.
+"""Store of runs: one private folder each, bounded in total.
 
 Several processes share it: each writes its own runs. An owner reads its own, a person all. Nothing that looks like a
 key is written.
@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -34,8 +34,6 @@ RUNS = "tasks"
 """Folder of the home that holds the runs."""
 MAX_RUNS = 200
 MAX_BYTES = 256 << 20
-POLL_S = 0.2
-"""How often the file of a run of another process is looked at."""
 _RUN = re.compile(r"[0-9a-f]{32}")
 _GONE = ".gone-"
 REDACTED = "[secret]"
@@ -48,40 +46,15 @@ T = TypeVar("T")
 class RunReader:
     """The runs of one owner, as far as they can be read; all runs for a person."""
 
-    def __init__(
-        self, folder: Path, owner: str | None, under_way: dict[str, FileLock], changed: dict[str, anyio.Event]
-    ) -> None:
+    def __init__(self, folder: Path, owner: str | None) -> None:
         """Made by `StoredRuns.of_owner`."""
         self._folder = folder
         self._owner = owner
-        self._under_way = under_way
-        self._changed = changed
 
     async def events(self, run: str) -> Sequence[TaskEvent]:
         """Stored events; raises ToolNotFound for a run that is not known."""
-        found, _ = await _in_thread((await self._find(run)).read_events)
+        found = await _in_thread((await self._find(run)).read_events)
         return sorted(found, key=lambda event: event.number)
-
-    async def follow(self, run: str) -> AsyncIterator[TaskEvent]:
-        """Stored events, then those to come, until `finished` or until the run's process is found dead.
-
-        Raises:
-            ToolNotFound: no such run is kept.
-        """
-        place, offset = await self._find(run), 0
-        while True:
-            changed = self._changed.setdefault(run, anyio.Event())
-            goes_on = run in self._under_way or await _in_thread(place.is_under_way)
-            found, offset = await _in_thread(partial(place.read_events, offset))
-            for event in found:
-                yield event
-                if event.kind == "finished":
-                    return
-            if not goes_on:
-                return
-            if not found:
-                with anyio.move_on_after(POLL_S):
-                    await changed.wait()
 
     async def solution(self, run: str) -> Solution | None:
         """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
@@ -134,7 +107,8 @@ class StoredRuns(RunReader):
 
     def __init__(self, folder: Path, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
         """The folder is made when the first run begins."""
-        super().__init__(folder, None, {}, {})
+        super().__init__(folder, None)
+        self._under_way: dict[str, FileLock] = {}
         self._max_runs = max_runs
         self._max_bytes = max_bytes
         self._turns: dict[str, anyio.Lock] = {}
@@ -142,7 +116,7 @@ class StoredRuns(RunReader):
 
     def of_owner(self, owner: str | None) -> RunReader:
         """The runs of one owner; all of them for a person, None."""
-        return RunReader(self._folder, owner, self._under_way, self._changed)
+        return RunReader(self._folder, owner)
 
     async def begin_run(self, run: str, request: TaskRequest, owner: str = USER) -> None:
         """Records that a run of this process begins, and removes the oldest ended runs to make room.
@@ -157,7 +131,7 @@ class StoredRuns(RunReader):
         self._turns[run] = anyio.Lock()
 
     async def append(self, event: TaskEvent) -> None:
-        """Stores an event and wakes all followers of the run; `finished` ends the run.
+        """Stores an event; `finished` ends the run.
 
         Raises:
             ToolNotFound: no such run is kept.
@@ -172,8 +146,6 @@ class StoredRuns(RunReader):
                 self._turns.pop(event.run, None)
                 if lock := self._under_way.pop(event.run, None):
                     lock.release()
-            if changed := self._changed.pop(event.run, None):
-                changed.set()
 
     def _make_run(self, run: str, request: TaskRequest, owner: str) -> FileLock:
         try:

@@ -29,7 +29,7 @@ EXIT_STATUSES = {
 """Those of the outcomes that are not failures."""
 DETAILS = {
     "to_raise_trust": "to raise", "rests_on": "rests on", "case": "case", "expected": "expected", "got": "got",
-    "trace": "|", "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not",
+    "trace": "|", "breaks": "breaks", "kept": "kept", "assumed": "assumed",
     "fix": "fix",
 }  # fmt: skip
 """What an outcome may say besides, in this order → its label."""
@@ -157,10 +157,6 @@ def describe_outcome(outcome: Outcome) -> str:
         case _:
             head = "{status}"
     lines = [head.format_map(fields)]
-    others = fields.get("similar", [])
-    fields["differs"] = [
-        f"{name}: {how}" for name, how in zip(others, fields.get("differs", ()), strict=False)
-    ]
     for field, label in DETAILS.items():
         found = fields.get(field)
         values = [each for each in (found if isinstance(found, list) else [found]) if each not in (None, "")]

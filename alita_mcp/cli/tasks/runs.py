@@ -6,13 +6,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from alita_mcp.cli.output import Printer, columns, compact_json
+from alita_mcp.cli.output import Printer, columns
 from alita_mcp.cli.parameters import Count
 from alita_mcp.cli.tasks.text import SHOWN_ID, describe_event
-from alita_mcp.errors import UsageError
 from alita_mcp.owners import USER
 from alita_mcp.texts import one_line
-from alita_mcp.unseen import spell_hidden
 
 SHOWN_TASK = 60
 
@@ -22,7 +20,6 @@ async def show_runs(
     /,
     *,
     limit: Count = 20,
-    follow: bool = False,
     output: Printer,
 ) -> None:
     """List the tasks that were worked on, or show one.
@@ -30,20 +27,16 @@ async def show_runs(
     Args:
         run: A run, or the beginning of its id: show what happened in it.
         limit: List the newest runs, at most this many.
-        follow: With an ID, go on until the run ends; with --json, as JSON Lines.
 
     Examples:
         alita runs
         alita runs 3f2a
-        alita runs 3f2a --follow
     """
     from alita_mcp.agent.runs.store import RUNS, StoredRuns
     from alita_mcp.settings import read_settings
 
     stored = StoredRuns(read_settings().home / RUNS)
     if run is None:
-        if follow:
-            raise UsageError("--follow needs the ID of a run.", hint="`alita runs` lists them.")
         newest = await stored.list(limit)
         rows = []
         for each in newest:
@@ -57,10 +50,6 @@ async def show_runs(
         output.print_result({"runs": newest}, columns(rows) or "No tasks were worked on yet.")
         return
     name = await stored.find_run(run)
-    if not follow:
-        events = await stored.events(name)
-        value = {"run": await stored.summary(name), "events": events}
-        output.print_result(value, "\n".join(map(describe_event, events)))
-        return
-    async for event in stored.follow(name):
-        print(compact_json(event) if output.as_json else spell_hidden(describe_event(event)), flush=True)
+    events = await stored.events(name)
+    value = {"run": await stored.summary(name), "events": events}
+    output.print_result(value, "\n".join(map(describe_event, events)))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from urllib.parse import urlsplit
+from itertools import chain, zip_longest
 
 import anyio
 
@@ -20,13 +19,11 @@ from alita_mcp.research.values import FailedBackend, Found, SearchHit
 from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 
 BACKENDS = ("github", "searxng", "tavily", "brave")
-"""In the order of results that rank alike, where ALITA_SEARCH names no other."""
+"""In the order in which their results take turns, where ALITA_SEARCH names no other."""
 KEYLESS = "github"
 """It works without a key or an address."""
 APIS = {"github": GITHUB, "searxng": SEARXNG, "tavily": TAVILY, "brave": BRAVE}
 MAX_HITS = 50
-_FLATTENING = 60
-"""Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how little the first ranks stand out."""
 
 
 def backend_names(settings: Settings, *, has_model: bool) -> tuple[str, ...]:
@@ -105,34 +102,16 @@ class MergedSearch:
         return Found(hits=merge_hits(hits)[:limit], failed=tuple(reasons))
 
 
-def merge_hits(hits_by_backend: Iterable[Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
-    """The hits of all back ends, once each, by the sum of their reciprocal ranks; where two rank alike, in order."""
-    scores: defaultdict[str, float] = defaultdict(float)
+def merge_hits(hits_by_backend: Sequence[Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
+    """The hits of all back ends in turns, those of one address once."""
     found: dict[str, SearchHit] = {}
-    for hits in hits_by_backend:
-        seen = {""}
-        for rank, hit in enumerate(hits, 1):
-            if (key := canonical_url(hit.url)) in seen:
-                continue
-            seen.add(key)
-            scores[key] += 1 / (_FLATTENING + rank)
-            before = found.get(key)
-            backends = (*(before.backends if before else ()), *hit.backends)
-            found[key] = (before or hit).model_copy(update={"backends": backends})
-    return tuple(found[key] for key in sorted(scores, key=lambda key: -scores[key]))
-
-
-def canonical_url(url: str) -> str:
-    """The URL without scheme, default port, fragment and final slash, to compare; empty where it is not http(s)."""
-    try:
-        parts = urlsplit(url)
-        host, port = (parts.hostname or "").rstrip("."), parts.port
-    except ValueError:
-        return ""
-    if not host or parts.scheme not in ("http", "https"):
-        return ""
-    place = host if port in (None, 80, 443) else f"{host}:{port}"
-    return f"{place}{parts.path.rstrip('/')}?{parts.query}"
+    for hit in chain.from_iterable(zip_longest(*hits_by_backend)):
+        if hit is not None:
+            before = found.get(hit.url, hit.model_copy(update={"backends": ()}))
+            found[hit.url] = before.model_copy(
+                update={"backends": tuple(dict.fromkeys((*before.backends, *hit.backends)))}
+            )
+    return tuple(found.values())
 
 
 @asynccontextmanager

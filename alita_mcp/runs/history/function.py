@@ -92,7 +92,7 @@ def _function(
         match node:
             case ast.Name(id="input") if not bound["input"]:
                 raise NoFunctionError("it reads input(); pass what it reads in `arguments`")
-            case ast.ImportFrom(module="alita_tools" | "alita_tools.aio") | ast.alias(name="alita_tools"):
+            case ast.ImportFrom(module="alita_tools") | ast.alias(name="alita_tools"):
                 raise NoFunctionError("it calls tools of the library")
     # 2. Parameters are what the runs were given as arguments, as far as the program names it, and what varies.
     top = symbol_table(runs[0].code)

@@ -20,12 +20,10 @@ from anyio.streams.tls import TLSStream
 from pydantic import Field
 
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
-from alita_mcp.sandbox.network.proxy import refusal_response
+from alita_mcp.sandbox.network.proxy import IDLE_SECONDS, refusal_response
 from alita_mcp.sandbox.network.proxy_request import ProxyRequest
 from alita_mcp.values import Value
 
-IDLE_SECONDS = 60.0
-"""The longest that one step of a request may take; the call's own limit holds besides."""
 MAX_CONNECTIONS = 64
 """So many connections of one call may be open at once."""
 MAX_UPLOAD = 32 << 20
@@ -62,11 +60,11 @@ class HttpRequests:
 
     def __init__(self, policy: EgressPolicy, tasks: TaskGroup) -> None:
         self._policy = policy
-        self._tasks = tasks
         self._uploaded = bytearray()
         self._connections: dict[int, ByteStream] = {}
         self._count = 0
         self._context: ssl.SSLContext | None = None
+        tasks.start_soon(self._close_at_end)
 
     async def answer(self, question: HttpQuestion) -> Any:
         """Answers a question with a JSON value.
@@ -120,8 +118,6 @@ class HttpRequests:
         except BaseException:
             await stream.aclose()
             raise
-        if not self._count:  # what is open at the end of the call is closed then, once one is open
-            self._tasks.start_soon(self._close_at_end)
         self._count += 1
         self._connections[self._count] = stream
         return {"connection": self._count, "data": ""}

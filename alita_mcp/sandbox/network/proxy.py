@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 
 import anyio
@@ -35,7 +34,7 @@ _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 async def serve(client: ByteStream, policy: EgressPolicy, idle_seconds: float = IDLE_SECONDS) -> bool:
     """Serves one connection of a program inside: one request or one tunnel; False when it broke and must be reset."""
     try:
-        with _within(idle_seconds, "the request did not arrive"):
+        with anyio.fail_after(idle_seconds):
             request, data = ProxyRequest(), b""
             while not request.host:
                 data += request.forward(await client.receive())
@@ -51,6 +50,9 @@ async def serve(client: ByteStream, policy: EgressPolicy, idle_seconds: float = 
                     await upstream.wait_for_reuse()
     except anyio.EndOfStream:
         return await _refuse(client, EgressRefused(400, "no HTTP request"), idle_seconds)
+    except TimeoutError:
+        late = EgressRefused(408, f"the request did not arrive within {idle_seconds:g} s")
+        return await _refuse(client, late, idle_seconds)
     except EgressRefused as refusal:
         return await _refuse(client, refusal, idle_seconds)
     if copying.refusal is not None and not copying.response_started:
@@ -64,10 +66,10 @@ async def _tunnel(
     """Carries TLS for the host that was named, and nothing else."""
     await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
     try:
-        with _within(idle_seconds, "no TLS arrived"):
+        with anyio.fail_after(idle_seconds):
             while (name := server_name(data)) is None:
                 data += await client.receive()
-    except (NotTls, EgressRefused, anyio.EndOfStream):
+    except (NotTls, TimeoutError, anyio.EndOfStream):
         return False
     # clients name no server when they connect to an address (RFC 6066 §3)
     if name != (request.host if is_host_name(request.host) else ""):
@@ -192,16 +194,6 @@ class _Copying:
             self.refusal = refusal
         except _GONE:
             return
-
-
-@contextmanager
-def _within(seconds: float, what: str) -> Iterator[None]:
-    """Ends a wait for the client with 408."""
-    try:
-        with anyio.fail_after(seconds):
-            yield
-    except TimeoutError as late:
-        raise EgressRefused(408, f"{what} within {seconds:g} s") from late
 
 
 def refusal_response(refusal: EgressRefused) -> bytes:

@@ -86,9 +86,7 @@ def _text_of_created(outcome: Fields) -> str:
     version = f"{outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
     if outcome.get("kept"):
         return f"Kept {version}, but {outcome['kept']}. {_cases_given_up(outcome)}{_assumptions(outcome)}"
-    text = f"{_cases_given_up(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
-    differs = outcome.get("differs")
-    return text + (f"Compared with {', '.join(outcome['similar'])}: {differs[0]}." if differs else "")
+    return f"{_cases_given_up(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
 
 
 def _cases_given_up(outcome: Fields) -> str:
@@ -108,7 +106,7 @@ def _assumptions(outcome: Fields) -> str:
     if not lines:
         return ""
     assumed = clip("; ".join(lines), ASSUMED).rstrip(".")
-    return f"Assumed (to change one, update the tool and say so): {assumed}. "
+    return f"Assumed (to change one, send its code with update=true): {assumed}. "
 
 
 def _how_to_verify(outcome: Fields) -> str:

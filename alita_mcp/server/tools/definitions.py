@@ -78,9 +78,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
                 "items": {**_STRING, "enum": ["clock", "random"]},
                 "description": "What results depend on besides arguments; test with check",
             },
-            "update": _explain(
-                _BOOLEAN, "A new version: old tests must still pass. Without code, describe what is wrong"
-            ),
+            "update": _explain(_BOOLEAN, "A new version, with its code: old tests must still pass"),
             "breaks": {
                 "type": "array",
                 "items": {"type": "object"},
@@ -112,7 +110,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     own_tool(
         "run_code",
         "Run Python once in the sandbox. If a tool fits, call it instead. For many calls, or to compute over "
-        "results: from alita_tools import NAME (alita_tools.aio to await). Make a tool of what you would run again.",
+        "results: from alita_tools import NAME. Make a tool of what you would run again.",
         {
             "code": _explain(_STRING, "A script; its last expression, or `result`, is the result"),
             "arguments": _explain({"type": "object"}, "Variables for the code; `input`: lines for input()"),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _WITH_COMMANDS = {"how", "kept", "why", "fix"}
 """Fields of outcomes that name commands for people."""
-_OPTIONAL = {"similar", "differs", "breaks", "assumed"}
+_OPTIONAL = {"similar", "breaks", "assumed"}
 """Fields of outcomes that are left out when empty."""
 
 

@@ -12,8 +12,8 @@ from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.values import Draft, Example, Lock, Schema
 from alita_mcp.verification.comparison import same_result
-from alita_mcp.verification.examples.trials import describe_failure, run_jobs
-from alita_mcp.verification.findings import brief, encodable, json_key
+from alita_mcp.verification.examples.trials import run_jobs
+from alita_mcp.verification.findings import json_key
 from alita_mcp.verification.generated_inputs import (
     Scalar,
     dictionary_inputs,
@@ -100,8 +100,6 @@ MIN_ALIKE = 8
 """Fewer equal results prove nothing, unless the tools take no more inputs than that."""
 MAX_ONE_REFUSED = 0.05
 """Of the inputs with equal results: so many more may be refused by one tool alone, beyond what examples show."""
-SHOWN = 60
-"""So many characters of a result are shown."""
 
 
 @dataclass(frozen=True)
@@ -142,15 +140,6 @@ async def prepare_tool(draft: Draft, lock: Lock | None, names: Names, rehearsal:
     return ComparedTool(job, names, rehearsal)
 
 
-@dataclass(frozen=True)
-class Difference:
-    """An input that tells two tools apart, and what each did, in a few words."""
-
-    arguments: Arguments
-    one: str
-    other: str
-
-
 class Comparison:
     """Comparison of two tools; what was seen accumulates over the calls of `compare_on`."""
 
@@ -166,13 +155,13 @@ class Comparison:
         """How many inputs one tool alone refuses."""
         self.lost = 0
         """On how many inputs one or both ran out of time or memory, or died."""
-        self.difference: Difference | None = None
-        """The first input that shows that the two are not the same."""
+        self.differs = False
+        """Whether an input showed that the two are not the same."""
 
     @property
     def is_over(self) -> bool:
         """Whether more inputs cannot make the two the same any more."""
-        return self.difference is not None or self.lost >= ENOUGH_LOST
+        return self.differs or self.lost >= ENOUGH_LOST
 
     @property
     def is_same(self) -> bool:
@@ -196,19 +185,16 @@ class Comparison:
                 mine, theirs = await self._run_both(arguments)
                 # Both give (1) the same value or (2) two values, (3) one alone refuses, (4) both refuse, which says
                 # nothing, or (5) one or both do not end properly.
-                differs = False
                 if mine.ok and theirs.ok:
-                    differs = not same_result(mine.value, theirs.value)
-                    if not differs:
+                    self.differs = not same_result(mine.value, theirs.value)
+                    if not self.differs:
                         self.alike += 1
                         self._results.add(json_key(mine.value))
                 elif not {mine.status, theirs.status} <= {"ok", "error"}:
                     self.lost += 1
                 elif mine.ok or theirs.ok:
                     self.refused_by_one += 1
-                    differs = self._is_shown(arguments)
-                if differs:
-                    self.difference = Difference(arguments, _describe_result(mine), _describe_result(theirs))
+                    self.differs = self._is_shown(arguments)
                 self._looked_at.add(text)
                 if self.is_over:
                     return
@@ -232,8 +218,3 @@ def inputs_for(
     made += dictionary_inputs(schema, constants, seed, DICTIONARY)
     made += draw_inputs(schema, examples, seed, DRAWN)
     return list({json_key(each): each for each in (*shown, *made)}.values())
-
-
-def _describe_result(result: RunResult) -> str:
-    text = brief(result.value, SHOWN) if result.ok else encodable(describe_failure(result))
-    return text if len(text) <= SHOWN + 1 else f"{text[:SHOWN]}…"

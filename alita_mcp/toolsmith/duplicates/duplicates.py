@@ -19,9 +19,8 @@ from alita_mcp.toolsmith.duplicates.comparison import (
     prepare_tool,
     results_alike,
 )
-from alita_mcp.toolsmith.requests.outcomes import Exists, Lookalike
+from alita_mcp.toolsmith.requests.outcomes import Exists
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
-from alita_mcp.verification.findings import brief
 from alita_mcp.verification.generated_inputs import constants_apart
 from alita_mcp.verification.properties import ShownRange
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -30,19 +29,18 @@ from alita_mcp.verification.verify import Verdict
 MAX_SECONDS = 20.0
 """How long all candidates together may take; a tool that is not compared by then counts as another one."""
 LIKE_WORDS = 0.25
-"""Share of common words from which on two tools are told apart in the answer."""
+"""Share of common words from which on two tools with grants are compared."""
 
 
 async def find_same(
     draft: Draft, verdict: Verdict, names: Sequence[str], library: Library, rehearsal: Rehearsal
-) -> Exists | tuple[Lookalike, ...]:
-    """Runs a draft that passed its gates beside the tools called `names`: the first that is the same, or lookalikes.
+) -> Exists | None:
+    """Runs a draft that passed its gates beside the tools called `names`: the first that is the same, if any is.
 
-    A tool that does the same on thinner evidence than the draft is a lookalike: it must not keep the better tool out.
-    A tool that cannot be compared here (the sandbox lacks what it needs, or fails) counts as another one. Tools with
-    grants are compared in rehearsal only, and only with tools that ask for the same.
+    A tool that does the same on thinner evidence than the draft is another one: it must not keep the better tool out.
+    So is one that cannot be compared here (the sandbox lacks what it needs, or fails). Tools with grants are compared
+    in rehearsal only, and only with tools that ask for the same.
     """
-    lookalikes: list[Lookalike] = []
     with anyio.move_on_after(MAX_SECONDS):
         for name in names:
             if name == draft.name:
@@ -51,47 +49,35 @@ async def find_same(
                 found = await _compare_with(draft, verdict, await library.read(name), library, rehearsal)
             except AlitaError:
                 continue
-            if isinstance(found, Exists):
+            if found is not None:
                 return found
-            lookalikes += [found] if found else []
-    return tuple(lookalikes)
+    return None
 
 
 async def _compare_with(
     draft: Draft, verdict: Verdict, known: StoredVersion, library: Library, rehearsal: Rehearsal
-) -> Exists | Lookalike | None:
-    """The tool that is there, how one that sounds alike differs, or None."""
+) -> Exists | None:
+    """The known tool where it is the same as the draft on evidence that is no thinner."""
     manifest, contract = known.manifest, verdict.contract
     if contract is None:
         raise AssertionError("an accepted verdict carries a contract")
+    if is_lower(manifest.trust, than=verdict.report.trust):
+        return None
     if draft.varies or manifest.varies:
         return None  # equal results would be chance, and others prove nothing
     if manifest.grants != draft.grants or not results_alike(contract.output_schema, manifest.output_schema):
         return None
     names = parameter_map(contract.input_schema, manifest.input_schema)
     words = [words_of(f"{each.name} {each.description}") for each in (draft, manifest)]
-    sounds_alike = likeness(*words) >= LIKE_WORDS
-    if names is None or not (draft.grants.is_pure or sounds_alike):
+    if names is None or not (draft.grants.is_pure or likeness(*words) >= LIKE_WORDS):
         return None  # the stand-ins of a rehearsal give many tools the same results
     comparison = await _compare(draft, verdict.lock, contract.input_schema, known, names, library, rehearsal)
-    name, version = manifest.name, manifest.version
-    if comparison.is_same:
-        where = "" if draft.grants.is_pure else " in rehearsal"
-        renamed = ", ".join(f"{there} is your {here}" for here, there in names.items() if here != there)
-        why = f"same results on {comparison.alike} inputs{where}{f'; its {renamed}' if renamed else ''}"
-        if not is_lower(manifest.trust, than=verdict.report.trust):
-            return Exists(tool=name, version=version, why=why)
-        differs = (
-            f"{name} gives the {why}, but is only {manifest.trust}: send this code again as {name} "
-            "with update=true, or disable it"
-        )
-        return Lookalike(name=name, differs=differs)
-    difference = comparison.difference
-    if difference is None or not sounds_alike:
+    if not comparison.is_same:
         return None
-    inputs = brief(difference.arguments)
-    differs = f"with {inputs}: {draft.name} gives {difference.one}, {name} gives {difference.other}"
-    return Lookalike(name=name, differs=differs)
+    where = "" if draft.grants.is_pure else " in rehearsal"
+    renamed = ", ".join(f"{there} is your {here}" for here, there in names.items() if here != there)
+    why = f"same results on {comparison.alike} inputs{where}{f'; its {renamed}' if renamed else ''}"
+    return Exists(tool=manifest.name, version=manifest.version, why=why)
 
 
 async def _compare(

@@ -7,14 +7,6 @@ from typing import Any, Literal
 from alita_mcp.values import Check, Stage, Value
 
 
-class Lookalike(Value):
-    """Another tool with a similar description and signature but different behaviour."""
-
-    name: str
-    differs: str
-    """One input on which the two differ and what each of them gives; or that it does the same on thinner evidence."""
-
-
 class Broken(Value):
     """Example of the replaced version that no longer holds, as the request said."""
 
@@ -34,10 +26,6 @@ class Published(Value):
     """What evidence would make it `verified`; empty when it is."""
     rests_on: str = ""
     """What made it `verified`; empty when it is not, or when the caller's own tests did."""
-    similar: tuple[str, ...] = ()
-    """Tools that sound like it and are not it."""
-    differs: tuple[str, ...] = ()
-    """For each of those, why."""
     breaks: tuple[Broken, ...] = ()
     """Examples of the version before that no longer hold."""
     kept: str = ""

@@ -51,6 +51,10 @@ _SCRIPT = (
     "The code is a script: make it one function that takes what the script reads and returns what it prints. Or run it "
     "with run_code, and name its runs in from_run."
 )
+_UPDATE = (
+    "An update is the whole code of the next version: fix what inspect_tool with source=true shows. Its description "
+    "says what the tool does, not what was wrong."
+)
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SMALL_WORDS = frozenset(
     ["a", "an", "the", "of", "to", "from", "in", "on", "for", "with", "and", "or", "by", "that"]
@@ -85,6 +89,7 @@ def ask_for_code(
     }
     template = filled | {field: value for field, value in given.items() if field not in filled}
     rules = (_SCRIPT, *RULES) if request.code.strip() else RULES
+    rules = (_UPDATE, *rules) if request.update else rules
     return NeedsCode(template=template, rules=rules, sandbox=sandbox, similar=similar)
 
 

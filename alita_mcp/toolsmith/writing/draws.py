@@ -23,7 +23,6 @@ from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.toolsmith.specification import Suite, WrittenCode
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.values import ToolContract
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -38,23 +37,16 @@ class CandidateCode:
     messages: tuple[Message, ...]
     text: str
     repairs: int = 0
-    saw_tests: bool = False
-    """Whether its author was shown a test that it failed: its agreement with others proves nothing then."""
 
 
-async def draw_suites(
-    models: Models, brief: Brief, numbers: range, contract: ToolContract | None = None
-) -> list[Suite]:
+async def draw_suites(models: Models, brief: Brief, numbers: range) -> list[Suite]:
     """The suites of these numbers, blind to code and to one another; one that fails is left out.
-
-    `contract` is what the tests are to call, where that is not what the brief's specification says.
 
     Raises:
         ModelError: not one could be had, or the budget is spent.
     """
-    if contract is None and brief.specification is not None:
-        contract = brief.specification.contract()
-    schema = None if contract is None else Suite.schema_for(contract)
+    specified = brief.specification
+    schema = None if specified is None else Suite.schema_for(specified.contract())
 
     async def draw(place: int) -> Suite:
         index = numbers[place]
@@ -79,9 +71,7 @@ async def draw_candidate(models: Models, brief: Brief, index: int) -> CandidateC
     return CandidateCode(index=index, written=answer.value, messages=tuple(messages), text=answer.text)
 
 
-async def repair(
-    models: Models, candidate: CandidateCode, rejected: Rejected, *, shows_test: bool = False
-) -> CandidateCode:
+async def repair(models: Models, candidate: CandidateCode, rejected: Rejected) -> CandidateCode:
     """The module after one repair.
 
     Raises:
@@ -97,7 +87,6 @@ async def repair(
         messages=candidate.messages,
         text=answer.text,
         repairs=candidate.repairs + 1,
-        saw_tests=candidate.saw_tests or shows_test,
     )
 
 

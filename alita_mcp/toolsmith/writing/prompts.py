@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
-
-from pydantic import JsonValue
 
 from alita_mcp.models.interface import Message
 from alita_mcp.toolsmith.requests.outcomes import Rejected
@@ -20,7 +17,6 @@ MAX_NOTES = 6_000
 MAX_FINDING = 4_000
 MAX_SCRIPT = 24_000
 MAX_ASKED = 2_000
-MAX_HELD = 12_000
 
 _RULES = "\n".join(f"- {rule}" for rule in CODE_RULES)
 _DATA = (
@@ -199,31 +195,3 @@ def _describe_brief(brief: Brief) -> str:
     parts.append(_describe_grants(brief.grants))
     parts.extend(f"{sentence}\n" for sentence in brief.sandbox)
     return "".join(parts)
-
-
-def revise(
-    brief: Brief, old_code: str, complaint: str, examples: Sequence[dict[str, JsonValue]]
-) -> list[Message]:
-    """Asks for the next version of a published tool; `now` in an example is what its code gives instead."""
-    told = _describe_brief(brief.model_copy(update={"request": ""}))
-    lines = "\n".join(json.dumps(each) for each in examples)
-    # nothing in the lines is lost, and none closes a tag
-    found, held = fence("finding", complaint), fence("finding", lines.replace("<", "\\u003c"), MAX_HELD)
-    whole = "".join((told, old_code, found, held)).encode(errors="replace")
-    seal = hashlib.sha256(whole).hexdigest()[:12]  # code may hold any tag; no text holds the hash of itself
-    code = f"<code-{seal}>\n{old_code.rstrip()}\n</code-{seal}>\n"
-    wanted = (
-        "Mend what was found wrong for every input of its kind, never for a shown case alone, and change nothing else. "
-        "Keep the function's name, its parameters and what it returns; a new parameter is optional. Keep its packages "
-        "unless the change needs another. Where nothing is wrong, answer the code as it is. "
-        'Answer {"reasoning": "what is wrong and what mends it, at most 60 words", "code": "the whole module", '
-        '"packages": [], "rules": ["name: what holds now", …]}; rules holds those that changed.'
-    )
-    return [
-        _CODER,
-        _user_message(
-            f"Revise this published tool.\n{told}Its code, which is data too:\n{code}"
-            f"What was found wrong with it:\n{found}"
-            f"Examples that must hold; `now` is what the code gives instead:\n{held}Rules:\n{_RULES}\n{wanted}"
-        ),
-    ]

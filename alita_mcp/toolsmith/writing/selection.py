@@ -64,8 +64,6 @@ class NoSelection:
 
     number: int
     rejected: Rejected
-    shows_test: bool
-    """Whether the failure shows a test, so that a repaired candidate is no longer blind."""
 
 
 def judge(current: Round) -> Selection | NoSelection:
@@ -110,7 +108,7 @@ def judge(current: Round) -> Selection | NoSelection:
     if row is None:
         failures = [each.failure for each in matrix.candidates]
         number, failure = next((place, each) for place, each in enumerate(failures) if each is not None)
-        return NoSelection(number, rejection(failure), shows_test=False)
+        return NoSelection(number, rejection(failure))
     if number in barred and own_row is not None:
         draft = matrix.candidates[number].draft
         how = "it ran out of time"
@@ -118,7 +116,7 @@ def judge(current: Round) -> Selection | NoSelection:
             if check is not None and not check.passed:
                 how = describe_hidden_failure(check.message, example, draft.code, check.trace)
                 break
-        return NoSelection(number, _reject_without_example("examples", how), shows_test=False)
+        return NoSelection(number, _reject_without_example("examples", how))
     counts = (
         f"no candidate can be trusted: {len(decision.alike)} of {len(current.codes)} behave alike and pass "
         f"{len(decision.kept)} of {len(matrix.tests)} tests"
@@ -126,13 +124,13 @@ def judge(current: Round) -> Selection | NoSelection:
     failed = [check for check in row.checks if check is not None and not check.passed]
     if not failed:
         fix = "Describe more exactly what the tool does, or give examples of your own."
-        return NoSelection(number, Rejected(stage="agreement", reason=counts, fix=fix), shows_test=False)
+        return NoSelection(number, Rejected(stage="agreement", reason=counts, fix=fix))
     first = rejection(failed[0])
     if len(current.codes) == 1:
         reason = f"{sum(row.passes)} of {len(row.checks)} tests pass; {first.reason}"
     else:
         reason = "; ".join((counts, first.reason, *(check.message for check in failed[1:SHOWN_FAILURES])))
-    return NoSelection(number, first.model_copy(update={"reason": reason}), shows_test=True)
+    return NoSelection(number, first.model_copy(update={"reason": reason}))
 
 
 def hide_examples(rejected: Rejected, hidden: Sequence[Example], code: str) -> Rejected:

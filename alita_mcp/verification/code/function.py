@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import keyword
 import re
 import unicodedata
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from alita_mcp.values import META_TOOLS, TOOL_NAME
 from alita_mcp.verification.code.names import Names
 from alita_mcp.verification.code.schema import is_error_class
-from alita_mcp.verification.code.source import excerpt, parse_code
+from alita_mcp.verification.code.source import excerpt
 from alita_mcp.verification.findings import ContractError, refusal
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -165,32 +164,3 @@ def _outside_functions(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
             pending += ast.iter_child_nodes(node)
-
-
-def signature_in(code: str, name: str) -> str:
-    """The `def` line of a tool, behind the imports, aliases and classes of data that its annotations name."""
-    tree = parse_code(code)
-    bare = copy.copy(find_function(tree, name))
-    bare.body, bare.decorator_list = [ast.Pass()], []
-    named, used = _names_in(bare), list[ast.stmt]()
-    for node in reversed(tree.body):  # what is named stands before what names it
-        if isinstance(node, ast.ClassDef):
-            node.body = [each for each in node.body if isinstance(each, ast.AnnAssign)] or [ast.Pass()]
-        bound: set[str] = set()
-        match node:
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                bound = {(each.asname or each.name).partition(".")[0] for each in names}
-            case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
-                bound = {name}
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                bound = {name}
-        if named & bound:
-            named |= _names_in(node)
-            used.insert(0, node)
-    return "\n".join((*map(ast.unparse, used), ast.unparse(bare).removesuffix(":\n    pass")))
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    """Names, those in quotes among them: annotations may have them so."""
-    found = {getattr(each, "id", getattr(each, "value", None)) for each in ast.walk(node)}
-    return {each for each in found if isinstance(each, str)}

@@ -48,19 +48,6 @@ def parse_expression(text: str) -> ast.expr:
     return tree.body
 
 
-def normal_form(code: str) -> str:
-    """The program without comments, docstrings and layout; the text itself where it does not parse."""
-    try:
-        tree = module_tree(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return code
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            documented = ast.get_docstring(node, clean=False) is not None
-            node.body = node.body[1:] if documented else node.body
-    return ast.dump(tree)
-
-
 def excerpt(node: ast.AST, limit: int = 60) -> str:
     """The beginning of a node's source on one line, for messages."""
     try:

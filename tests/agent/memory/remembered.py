@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from alita_mcp.agent.interface import Fact, FinishedRun, Program
-from alita_mcp.research.values import Source
+from alita_mcp.agent.interface import FinishedRun, Program
 
 SUM = "What is the sum of amount in sales.csv?"
 SUM_AGAIN = "Add up the `price` column of orders.csv"
@@ -26,8 +25,3 @@ def summed(run: str = "r1", task: str = SUM, *, code: str = CODE, **fields: Any)
         "programs": (Program(code=code, arguments=arguments, result={"result": result}),),
     }  # fmt: skip
     return FinishedRun(**{**said, **fields})
-
-
-def stated(text: str, subject: str = "population of Lyon", url: str = "https://example.org/lyon") -> Fact:
-    """A fact that a page states."""
-    return Fact(text=text, subject=subject, source=Source(url=url))

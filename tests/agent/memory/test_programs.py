@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.agent.interface import FinishedRun, Program
-from alita_mcp.agent.memory.likeness import coverage, task_similarity
+from alita_mcp.agent.memory.likeness import task_similarity
 from alita_mcp.agent.memory.programs import KeptProgram, learn, parametrise, propose_tool
 from alita_mcp.agent.memory.store import ALIKE_FROM
 from tests.agent.memory.labelled import LIKE, UNLIKE
@@ -73,7 +73,6 @@ def test_a_task_in_other_words_finds_its_program_and_an_unlike_one_mostly_none()
 def test_similarity_is_a_share_and_the_same_both_ways(one: str, other: str) -> None:
     assert 0.0 <= task_similarity(one, other) <= 1.0
     assert task_similarity(one, other) == pytest.approx(task_similarity(other, one), abs=1e-3)
-    assert 0.0 <= coverage(one, other) <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize(

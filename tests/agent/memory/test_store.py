@@ -13,10 +13,9 @@ from alita_mcp.agent.interface import FileSeen, Recalled
 from alita_mcp.agent.memory.recalling import MOST_BYTES
 from alita_mcp.agent.memory.store import FOLDER, MemoryEntry, StoredMemory
 from alita_mcp.errors import LibraryError, ToolNotFound
-from tests.agent.memory.remembered import CODE, SUM, SUM_AGAIN, stated, summed
+from tests.agent.memory.remembered import CODE, SUM, SUM_AGAIN, summed
 
 SECRET = "wombat-Under-7-bridges"
-FACT = stated("Lyon has 522,250 inhabitants.")
 
 
 def everything_in(home: Path) -> bytes:
@@ -28,8 +27,8 @@ async def counts(memory: StoredMemory) -> Counter[str]:
     return Counter(each.kind for each in await memory.list())
 
 
-async def test_a_like_task_recalls_the_program_whole_and_a_page_by_its_address(home: Path) -> None:
-    await StoredMemory(home).remember(summed(facts=(FACT,)))
+async def test_a_like_task_recalls_the_program_whole(home: Path) -> None:
+    await StoredMemory(home).remember(summed())
     memory = StoredMemory(home)  # as another process
     recalled = await memory.recall(SUM_AGAIN)
     (value,) = recalled.values
@@ -42,9 +41,6 @@ async def test_a_like_task_recalls_the_program_whole_and_a_page_by_its_address(h
         'run_code(code={"$ref": "m1/code"}, arguments={"file_name": "sales.csv", "column": "amount"})'
         in recalled.text
     )
-    recalled = await memory.recall("How many inhabitants has Lyon?")
-    assert (recalled.values, recalled.urls, len(recalled.ids)) == ((), ("https://example.org/lyon",), 1)
-    assert recalled.text == "Read before at https://example.org/lyon: “Lyon has 522,250 inhabitants.”"
     assert await memory.recall("Write a poem about the sea.") == Recalled()
 
 
@@ -71,9 +67,10 @@ async def test_a_file_is_known_by_its_content_and_what_was_found_in_it(home: Pat
     file.write_bytes(b"%PDF-1.7 \xff")
     assert await memory.recall("What is the total?", {"invoice.pdf": file}) == Recalled()
     text = "Invoice 17\nfor Ada\nTotal due 1,240.00 EUR\n" + "x\n" * 500
-    said = stated("The total is 1,240 EUR", "What is the total?", "file:invoice.pdf")
-    seen = FileSeen(name="invoice.pdf", path=file, text=text)
-    await memory.remember(summed(programs=(), files=(seen,), facts=(said,), notes=("Amounts are in EUR.",)))
+    seen = FileSeen(name="invoice.pdf", path=file, text=text, found=("The total is 1,240 EUR",))
+    await memory.remember(
+        summed(task="What is the total?", programs=(), files=(seen,), notes=("Amounts are in EUR.",))
+    )
     copied = tmp_path / "copy.pdf"
     copied.write_bytes(file.read_bytes())
     recalled = await memory.recall("Which total is due?", {"copy.pdf": copied})
@@ -83,7 +80,7 @@ async def test_a_file_is_known_by_its_content_and_what_was_found_in_it(home: Pat
     )
     for part in (
         "for Ada / Total due 1,240.00 EUR",
-        "“The total is 1,240 EUR”",
+        "What is the total?: “The total is 1,240 EUR”",
         "Amounts are in EUR.",
         "Its text is m1",
     ):
@@ -95,11 +92,13 @@ async def test_a_file_is_known_by_its_content_and_what_was_found_in_it(home: Pat
 async def test_what_is_recalled_has_at_most_400_tokens(home: Path, tmp_path: Path) -> None:
     memory, file = StoredMemory(home), tmp_path / "wide.csv"
     file.write_text(",".join(f"column número {at}" for at in range(300)) + "\n")
-    facts = tuple(stated(f"Fact ä{at} " * 60, f"sum of amount in sales.csv {at}") for at in range(9))
+    found = tuple(f"Found ä{at} " * 60 for at in range(9))
     long = CODE + "".join(f"value_{at} = {at}\n" for at in range(900))
     await memory.remember(
         summed(
-            code=long, facts=facts, notes=("note é" * 60,) * 5, files=(FileSeen(name="wide.csv", path=file),)
+            code=long,
+            notes=("note é" * 60,) * 5,
+            files=(FileSeen(name="wide.csv", path=file, found=found),),
         )
     )
     recalled = await memory.recall(
@@ -133,23 +132,21 @@ async def test_a_text_of_a_file_that_orders_something_is_not_kept(home: Path, tm
     assert b"previous instructions" not in everything_in(home)
 
 
-async def test_what_a_newer_run_found_takes_the_place_of_the_older(home: Path) -> None:
+async def test_what_one_process_remembers_another_forgets(home: Path) -> None:
     one, other = StoredMemory(home), StoredMemory(home)
-    await one.remember(summed(facts=(stated("It has 500,000."),)))
-    await other.remember(summed("r2", facts=(stated("It has 522,000.", "the Populations of LYON"),)))
-    assert "522,000" in (await one.recall("population of Lyon")).text
-    assert await counts(one) == {"fact": 1, "program": 1}
-    assert await other.forget(everything=True) == 2
+    await one.remember(summed())
+    await other.remember(summed("r2"))
+    assert await counts(one) == {"program": 1}
+    assert await other.forget(everything=True) == 1
     assert await one.recall(SUM) == Recalled()
 
 
-@pytest.mark.parametrize("place", ["task", "code", "arguments", "result", "fact"])
-async def test_a_program_or_fact_with_a_secret_is_not_written(home: Path, place: str) -> None:
+@pytest.mark.parametrize("place", ["task", "code", "arguments", "result"])
+async def test_a_program_with_a_secret_is_not_written(home: Path, place: str) -> None:
     said = f"the door opens with {SECRET}"
     run = {
         "task": summed(task=f"{SUM} {said}"), "code": summed(code=f"{CODE}# {said}"),
         "arguments": summed(arguments={"door": said}), "result": summed(result=[said]),
-        "fact": summed(programs=(), facts=(stated(said), stated("5", said), stated("5", url=f"https://e.org/{SECRET}"))),
     }[place]  # fmt: skip
     memory = StoredMemory(home, secrets=lambda: [SECRET])
     await memory.remember(run)
@@ -164,7 +161,7 @@ async def test_of_a_file_with_a_secret_neither_text_nor_profile_nor_note_is_writ
     (tmp_path / "b.pdf").write_bytes(b"\xff")
     files = (
         FileSeen(name="a.csv", path=tmp_path / "a.csv"),
-        FileSeen(name="b.pdf", path=tmp_path / "b.pdf", text=f"x {SECRET}"),
+        FileSeen(name="b.pdf", path=tmp_path / "b.pdf", text=f"x {SECRET}", found=(f"It is {SECRET}",)),
     )
     memory = StoredMemory(home, secrets=lambda: [SECRET])
     await memory.remember(summed(programs=(), files=files, notes=(f"The key is {SECRET}",)))
@@ -198,72 +195,73 @@ STATEMENTS = (
 )
 
 
-async def test_a_page_s_orders_are_not_remembered_and_its_statements_are(home: Path) -> None:
-    memory = StoredMemory(home)
-    facts = [stated(text, f"subject {'abcdef'[at] * 3}") for at, text in enumerate(STATEMENTS)]
-    hostile = [stated(text, f"other {'abcdef'[at] * 3}") for at, text in enumerate(ORDERS)]
-    hostile += [stated("Harmless.", text) for text in ORDERS]
-    await memory.remember(summed(code=f"x = {ORDERS[0]!r}", facts=(*facts, *hostile)))
-    assert {each.value["text"] for each in await memory.list()} == {f"“{text}”" for text in STATEMENTS}
+async def test_orders_in_a_file_are_not_noted_and_its_statements_are(home: Path, tmp_path: Path) -> None:
+    memory, file = StoredMemory(home), tmp_path / "a.csv"
+    file.write_text("a\n1\n")
+    for start in range(0, len(ORDERS), 5):
+        seen = FileSeen(name="a.csv", path=file, found=(*STATEMENTS, *ORDERS[start : start + 5]))
+        await memory.remember(summed(code=f"x = {ORDERS[0]!r}", files=(seen,)))
+    (entry,) = await memory.list()
+    assert entry.value["notes"] == [f"{SUM}: “{text}”" for text in STATEMENTS]
     await memory.remember(summed("r2", result=ORDERS[0]))
-    assert await counts(memory) == {"fact": len(STATEMENTS)}
-
-
-async def test_an_unsolved_run_leaves_facts_and_no_program(home: Path) -> None:
-    memory = StoredMemory(home)
-    await memory.remember(summed(programs=(), facts=(FACT,)))
-    assert await counts(memory) == {"fact": 1}
+    assert await counts(memory) == {"file": 1}
 
 
 async def test_memories_are_shown_and_what_is_forgotten_is_gone_from_the_disk(home: Path) -> None:
     memory = StoredMemory(home)
-    await memory.remember(summed(facts=(stated("Lyon has wombats."),)))
+    (home.parent / "zoo.csv").write_text("wombats\n5\n")
+    await memory.remember(summed(files=(FileSeen(name="zoo.csv", path=home.parent / "zoo.csv"),)))
     entries = await memory.list()
     assert [await memory.show(each.id) for each in entries] == entries
     with pytest.raises(ToolNotFound, match="no memory 'program-x'"):
         await memory.show("program-x")
-    (fact,) = [each for each in entries if "wombats" in each.text]
-    assert await memory.forget([fact.id, "no-such-id"]) == 1
+    (file,) = [each for each in entries if "wombats" in each.text]
+    assert await memory.forget([file.id, "no-such-id"]) == 1
     assert b"wombats" not in everything_in(home)
     assert await counts(memory) == {"program": 1}
+
+
+WORDS = [f"{letter}{letter}ots" for letter in "abcdefghijklmn"]
 
 
 async def test_each_kind_is_bounded_and_what_is_used_stays(home: Path) -> None:
     memory = StoredMemory(home, most=10)
     for at in range(14):
-        letter = "abcdefghijklmn"[at]
-        await memory.remember(
-            summed(f"r{at}", code=f"{letter} = 1", facts=(stated(f"Number {at}.", letter * 4),))
-        )
+        await memory.remember(summed(f"r{at}", f"Count the {WORDS[at]}.", code=f"x_{at} = 1"))
         if at == 9:  # the next one is one too many
-            assert (await memory.recall("aaaa")).text
-    assert await counts(memory) == {"program": 10, "fact": 10}
-    subjects = {each.value["subject"] for each in await memory.list() if each.kind == "fact"}
-    assert {"aaaa", "nnnn"} <= subjects
-    assert "bbbb" not in subjects
+            assert (await memory.recall(f"Count the {WORDS[0]}.")).text
+    assert await counts(memory) == {"program": 10}
+    tasks = {each.value["runs"][0]["task"] for each in await memory.list()}
+    assert {f"Count the {WORDS[0]}.", f"Count the {WORDS[13]}."} <= tasks
+    assert f"Count the {WORDS[1]}." not in tasks
 
 
 async def test_what_is_damaged_is_passed_over_and_written_again(home: Path) -> None:
     memory = StoredMemory(home)
-    await memory.remember(summed(facts=(FACT,)))
-    for place in (home / FOLDER / "program").iterdir():
+    sales = home.parent / "sales.csv"
+    sales.write_text("amount\n12\n")
+    await memory.remember(summed(files=(FileSeen(name="sales.csv", path=sales),)))
+    programs, files = home / FOLDER / "program", home / FOLDER / "file"
+    for place in programs.iterdir():
         place.write_bytes(place.read_bytes()[:50])
-    (home / FOLDER / "fact" / "link.json").symlink_to(home / "elsewhere")
-    (home / FOLDER / "fact" / "folder.json").mkdir()
-    (home / FOLDER / "fact" / "loop.json").symlink_to(home / FOLDER / "fact" / "loop.json")
-    os.mkfifo(home / FOLDER / "fact" / "pipe.json")
-    (fact,) = (path for path in (home / FOLDER / "fact").glob("*.json") if path.is_file())
-    # A memory of another kind or id, and a program without a run, are damaged too.
-    (home / FOLDER / "program" / fact.name).write_bytes(fact.read_bytes())
-    (home / FOLDER / "fact" / "0123456789ab.json").write_bytes(fact.read_bytes().replace(b"fact-", b"x-"))
+    (file,) = (path for path in files.glob("*.json"))
+    (files / "link.json").symlink_to(home / "elsewhere")
+    (files / "folder.json").mkdir()
+    (files / "loop.json").symlink_to(files / "loop.json")
+    os.mkfifo(files / "pipe.json")
+    # A memory of another kind or id, one of a kind that there was, and a program without a run, are damaged too.
+    (programs / file.name).write_bytes(file.read_bytes())
+    (files / "0123456789ab.json").write_bytes(file.read_bytes().replace(b"file-", b"x-"))
+    (home / FOLDER / "fact").mkdir()
+    (home / FOLDER / "fact" / file.name).write_bytes(file.read_bytes().replace(b'"file', b'"fact'))
     mark = "0" * 12
     empty = MemoryEntry(id=f"program-{mark}", kind="program", at="", text="", value={"key": "", "code": "1"})
-    (home / FOLDER / "program" / f"{mark}.json").write_text(empty.model_dump_json())
-    with (home / FOLDER / "fact" / "huge.json").open("wb") as huge:
+    (programs / f"{mark}.json").write_text(empty.model_dump_json())
+    with (files / "huge.json").open("wb") as huge:
         huge.truncate(1 << 33)
     assert await memory.recall(SUM) == Recalled()
-    assert (await memory.recall("How many inhabitants has Lyon?")).ids
-    assert await counts(memory) == {"fact": 1}
+    assert (await memory.recall(SUM, {"sales.csv": sales})).ids
+    assert await counts(memory) == {"file": 1}
     await memory.remember(summed())
     assert (await memory.recall(SUM)).values
 
@@ -284,19 +282,16 @@ async def test_nothing_that_a_stranger_did_is_recalled_and_a_person_sees_all(
     file.write_text("a\n1\n")
     seen = (FileSeen(name="a.csv", path=file),)
     ours, theirs = StoredMemory(home), StoredMemory(home, owner="token:a")
-    await ours.remember(summed(facts=(FACT,), files=seen, notes=("by us",)))
-    fact = stated("Lyon has 1 inhabitant.")
-    await theirs.remember(summed(task=f"{SUM} Theirs.", facts=(fact,), files=seen, notes=("by them",)))
-    for memory, mine, other in ((ours, "522,250", "1 inhabitant"), (theirs, "1 inhabitant", "522,250")):
-        said = (await memory.recall("How many inhabitants has Lyon?")).text
-        assert (mine in said, other in said) == (True, False)
+    await ours.remember(summed(files=seen, notes=("by us",)))
+    await theirs.remember(summed(task=f"{SUM} Theirs.", files=seen, notes=("by them",)))
+    for memory in (ours, theirs):
         said = (await memory.recall(SUM_AGAIN, {"a.csv": file})).text
         is_theirs = memory is theirs
         assert ("Theirs" in said, "by them" in said, "by us" in said) == (is_theirs, is_theirs, not is_theirs)
     assert (await StoredMemory(home, owner="token:b").recall(SUM_AGAIN)) == Recalled()
     entries = await ours.list()
-    assert sorted(entry.owner for entry in entries) == ["token:a"] * 3 + ["user"] * 3
-    assert len({entry.id for entry in entries}) == 6
+    assert sorted(entry.owner for entry in entries) == ["token:a"] * 2 + ["user"] * 2
+    assert len({entry.id for entry in entries}) == 4
 
 
 async def test_a_stranger_that_remembers_much_displaces_its_own(home: Path) -> None:

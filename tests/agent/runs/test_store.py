@@ -164,29 +164,6 @@ async def test_a_summary_that_is_damaged_is_made_again_of_the_events(runs: Store
     assert (await runs.summary(RUN)).status == "died"
 
 
-async def test_followers_are_told_what_was_and_what_comes_until_the_end(
-    runs: StoredRuns, folder: Path
-) -> None:
-    heard: dict[str, list[int]] = {"here": [], "elsewhere": []}
-    other = StoredRuns(folder)
-
-    async def listen(name: str, store: StoredRuns) -> None:
-        heard[name] += [one.number async for one in store.follow(RUN)]
-
-    await runs.begin_run(RUN, TASK)
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            for name, store in (("here", runs), ("elsewhere", other)):
-                tasks.start_soon(listen, name, store)
-            for number in range(1, 5):
-                await runs.append(event(number))
-                await anyio.lowlevel.checkpoint()
-            await runs.append(finished(5))
-        assert heard == {"here": [1, 2, 3, 4, 5], "elsewhere": [1, 2, 3, 4, 5]}
-        with pytest.raises(ToolNotFound):
-            _ = [one async for one in runs.follow(run_id(99))]
-
-
 LEAVES_A_RUN = """
 import sys, anyio
 from pathlib import Path
@@ -203,20 +180,16 @@ anyio.run(work)
 
 
 @pytest.mark.process
-async def test_a_run_whose_process_was_killed_has_died_and_its_followers_are_let_go(folder: Path) -> None:
+async def test_a_run_whose_process_was_killed_has_died(folder: Path) -> None:
     words = [sys.executable, "-c", LEAVES_A_RUN, str(folder), RUN]
     runs = StoredRuns(folder)
-    heard: list[int] = []
     async with await anyio.open_process(words) as process:
         assert process.stdout is not None
         assert await process.stdout.receive()
         assert (await runs.summary(RUN)).status == "running"
-        with anyio.fail_after(60):
-            async for one in runs.follow(RUN):
-                heard.append(one.number)
-                process.kill()
-                await process.wait()
-    assert heard == [1]
+        process.kill()
+        await process.wait()
+    assert [one.number for one in await runs.events(RUN)] == [1]
     assert (await runs.summary(RUN)).status == "died"
     assert await runs.solution(RUN) is None
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from alita_mcp.agent.runs.store import StoredRuns
-from alita_mcp.agent.values import TaskEvent, TaskRequest
+from alita_mcp.agent.values import TaskRequest
 from tests.cli.tasks.conftest import Solve
 from tests.cli.tasks.scripted_flow import PLAN, RUN, ScriptedFlow, kept_runs, step
 
@@ -54,13 +54,6 @@ def test_a_log_tells_all_that_happened_and_escapes_what_strangers_wrote(solve: S
     assert (told["run"]["answer"], told["events"][-1]["kind"]) == ("42", "finished")
 
 
-def test_a_log_that_is_followed_ends_with_the_run(solve: Solve, runs: Solve) -> None:
-    solve(ScriptedFlow(step(1)))
-    lines = runs(RUN, "--follow", "--json").out.splitlines()
-    assert [TaskEvent.model_validate_json(line).number for line in lines] == [1, 2, 3, 4]
-    assert "finished: 42" in runs(RUN, "--follow").out
-
-
 @pytest.mark.parametrize(
     ("prefix", "says"),
     [
@@ -68,7 +61,6 @@ def test_a_log_that_is_followed_ends_with_the_run(solve: Solve, runs: Solve) -> 
         ("", "no run"),
         ("../", "no run"),
         ("7", "no run"),
-        ("--follow", "needs the ID of a run"),
     ],
 )
 def test_a_run_is_named_by_its_beginning_where_that_is_one(prefix: str, says: str, runs: Solve) -> None:

@@ -77,7 +77,7 @@ class Ending:
         await self._has_clients(others)
 
     async def _has_clients(self, number: int) -> None:
-        while len(self.clients.describe()["clients"]) != number:
+        while len(self.clients.describe()["clients"]) != number:  # noqa: ASYNC110 - nothing tells
             await anyio.sleep(0.001)
 
 

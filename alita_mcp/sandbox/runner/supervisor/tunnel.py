@@ -39,6 +39,9 @@ class Tunnel:
         self._link = link
         self._connections: dict[int, Connection] = {}
         self._opened = 0
+        self._listen()
+
+    def _listen(self) -> None:
         self._listener = socket.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # a connection wakes this process once, together with its first bytes
@@ -46,7 +49,7 @@ class Tunnel:
         self._listener.bind(("127.0.0.1", PORT))
         self._listener.listen(MAX_CONNECTIONS)
         self._listener.setblocking(False)
-        loop.watch(self._listener.fileno(), lambda _events: self._accept())
+        self._loop.watch(self._listener.fileno(), lambda _events: self._accept())
 
     def on_frame(self, frame: Frame) -> None:
         """Takes a frame of the host about a stream; streams that are gone are ignored."""
@@ -66,11 +69,11 @@ class Tunnel:
             self._close(connection, tell=False)
 
     def begin(self) -> None:
-        """Admits connections of a new call; those of the one before that wait in the queue end unserved."""
-        self._listener.shutdown(
-            socket.SHUT_RDWR
-        )  # with them what the kernel would still queue for its programs
-        self._listener.listen(MAX_CONNECTIONS)
+        """Admits connections of a new call, on a socket that knows none that the call before left waiting."""
+        # the kernel sends their bytes again and again, and would take their SYN cookies on the old one
+        self._loop.forget(self._listener.fileno())
+        self._listener.close()
+        self._listen()
         self.admits = True
 
     def close_all(self) -> None:
