@@ -43,6 +43,8 @@ def name_for(user: User, **variables: str) -> str:
         ("HTTPS_PROXY", "http://p"), ("https_proxy", "http://p"), ("NO_PROXY", "x"), ("OPENAI_BASE_URL", "http://h"),
         ("VERTEXAI_LOCATION", "eu"), ("GOOGLE_APPLICATION_CREDENTIALS", "/k"), ("DOCKER_HOST", "tcp://h"),
         ("SSL_CERT_FILE", "/c"), ("REQUESTS_CA_BUNDLE", "/c"), ("XDG_CACHE_HOME", "/c"), ("HOME", "/h"),
+        ("SNOWFLAKE_JWT", "t"), ("CURSOR_API_KEY", "k"), ("OPENAI_ORGANIZATION", "o"), ("CLOUDFLARE_ACCOUNT_ID", "a"),
+        ("PREDIBASE_TENANT_ID", "t"), ("WATSONX_SPACE_ID", "s"), ("XAI_OAUTH_AUTH_FILE", "/f"), ("SSL_VERIFY", "no"),
         ("UV_INDEX", "i"), ("PIP_CONFIG_FILE", "f"), ("PYTHONPATH", "/p"), ("HF_TOKEN", "t"), ("OLLAMA_HOST", "h"),
     ],
 )  # fmt: skip
@@ -82,9 +84,7 @@ def test_a_key_that_a_setting_names_means_another_server_whatever_its_name(user:
     assert name_for(user, **choice, GIT_other="b", GIT_mine="a") == first
 
 
-@pytest.mark.parametrize(
-    "setting", ["ALITA_HOME", "ALITA_GRANTS_FILE", "ALITA_SECRETS_FILE", "ALITA_WORKSPACE", "alita_home"]
-)
+@pytest.mark.parametrize("setting", ["ALITA_HOME", "ALITA_SECRETS_FILE", "ALITA_WORKSPACE", "alita_home"])
 def test_a_relative_path_is_one_from_the_folder_of_the_client(user: User, setting: str) -> None:
     environment = {**user.environment(), setting: "some/where"}
     here, there = (find_endpoint(environment, folder) for folder in (str(user.folder), "/tmp"))
