@@ -1,7 +1,7 @@
 // The smallest agent on a TypeScript client: it asks a model, calls what the model calls, and asks again.
 // Task as JSON in argv[2]: {server: {command, args, env} | url, model: root URL, prompt, follows}.
 // Answer as JSON on stdout: {protocol, answers: structured answer of each call}.
-import { connected } from "./conversation.mjs";
+import { answer, connected } from "./conversation.mjs";
 
 export async function converse(how) {
   const task = JSON.parse(process.argv[2]);
@@ -23,9 +23,8 @@ export async function converse(how) {
       messages.push({ role: "tool", tool_call_id: id, content: result.content.map((part) => part.text).join("\n") });
     }
   }
-  console.log(JSON.stringify({ protocol, answers }));
   await client.close();
-  process.exit(0);
+  answer({ protocol, answers });
 }
 
 async function asked(model, messages, tools) {

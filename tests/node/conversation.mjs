@@ -22,20 +22,23 @@ export async function converse(how) {
   const cut = await client.callTool({ name: task.make.name, arguments: { text: "é".repeat(task.times) } });
   const uri = cut.content.find((block) => block.type === "resource_link").uri;
   const part = await client.readResource({ uri: `${uri}?offset=${task.offset}` });
-  console.log(
-    JSON.stringify({
-      protocol,
-      advertised: client.getServerCapabilities().tools?.listChanged,
-      made: made.structuredContent,
-      lists,
-      outputSchema: listed?.outputSchema,
-      result: called.structuredContent,
-      cut: { ...cut, content: cut.content.map((block) => ({ ...block, text: block.text?.slice(0, 100) })) },
-      part: part.contents.at(-1).text,
-    }),
-  );
+  const advertised = client.getServerCapabilities().tools?.listChanged;
   await client.close();
-  process.exit(0);
+  answer({
+    protocol,
+    advertised,
+    made: made.structuredContent,
+    lists,
+    outputSchema: listed?.outputSchema,
+    result: called.structuredContent,
+    cut: { ...cut, content: cut.content.map((block) => ({ ...block, text: block.text?.slice(0, 100) })) },
+    part: part.contents.at(-1).text,
+  });
+}
+
+// Ends with an answer on stdout, once the pipe has taken all of it: an exit alone would cut it after 64 kB.
+export function answer(value) {
+  process.stdout.write(`${JSON.stringify(value)}\n`, () => process.exit(0));
 }
 
 // A connected client and its protocol; `heard` gets every list that follows a change, without it none is asked for.
