@@ -19,6 +19,14 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
+from alita_mcp.library.catalogue.daily import (
+    GROWN_DAYS,
+    GROWN_TOOLS,
+    SEARCH_DAYS,
+    TOOL_DAYS,
+    SearchCount,
+    UseCount,
+)
 from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE, RECENT
 from alita_mcp.library.catalogue.schema import (
     APPROVAL,
@@ -239,12 +247,38 @@ class CatalogueReader:
         made_by, owner, reviewed = rows[0]
         return Origin(made_by=made_by, owner=owner, reviewed=bool(reviewed))
 
+    def daily_use(self, name: str, since: str) -> dict[str, UseCount]:
+        """How a tool was used on each day of use from a day on (`2026-11-26`), the first day first."""
+        return _use_counts(self._rows(TOOL_DAYS, name=name, since=since))
+
+    def daily_use_of_grown(self, since: str) -> dict[str, UseCount]:
+        """As `daily_use`, of all tools but the starter tools together."""
+        return _use_counts(self._rows(GROWN_DAYS, since=since))
+
+    def use_of_grown(self, since: str, limit: int) -> dict[str, UseCount]:
+        """As `daily_use_of_grown`, of each tool: those first that spared most."""
+        return _use_counts(self._rows(GROWN_TOOLS, since=since, limit=limit))
+
+    def daily_searches(self, since: str) -> dict[str, SearchCount]:
+        """Searches of each day from a day on, the first day first."""
+        rows = self._rows(SEARCH_DAYS, since=since)
+        return {
+            day: SearchCount(searches=searches, matched=matched, called=called)
+            for day, searches, matched, called in rows
+        }
+
     def _names(self, query: str, **values: Any) -> list[str]:
         return [name for (name,) in self._rows(query, **values)]
 
     def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
         with self._lock, translate_errors(self._path):
             return self._db.execute(query, values).fetchall()
+
+
+def _use_counts(rows: Iterable[sqlite3.Row]) -> dict[str, UseCount]:
+    return {
+        key: UseCount(calls=calls, failures=failures, code_bytes=size) for key, calls, failures, size in rows
+    }
 
 
 @contextmanager
