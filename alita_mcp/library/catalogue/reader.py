@@ -206,9 +206,9 @@ class CatalogueReader:
         """The published versions of a tool, the newest first; without those whose row cannot be read."""
         query = "SELECT manifest, quarantined FROM version WHERE name = :name ORDER BY version DESC"
         found = []
-        for manifest, quarantined in self._rows(query, name=name):
+        for text, quarantined in self._rows(query, name=name):
             with suppress(ValidationError):
-                manifest = Manifest.model_validate_json(manifest)
+                manifest = Manifest.model_validate_json(text)
                 found.append(PublishedVersion(manifest=manifest, quarantined=quarantined))
         return found
 
