@@ -19,7 +19,7 @@ from typing import Any
 from alita_mcp.errors import NameTaken, ToolUnavailable
 from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS, SearchCount
 from alita_mcp.library.catalogue.listing import LISTING
-from alita_mcp.library.catalogue.reader import BUSY_SECONDS, translate_errors
+from alita_mcp.library.catalogue.reader import BUSY_SECONDS, journal_row, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
     CHANGES,
@@ -270,8 +270,7 @@ class Catalogue:
     def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
         """The newest events first."""
         newest = f"SELECT * FROM journal {'WHERE event = ?' if event else ''} ORDER BY id DESC LIMIT ?"  # noqa: S608
-        rows = map(dict, self._rows(newest, *([event] if event else ()), limit))
-        return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in rows]
+        return [journal_row(row) for row in self._rows(newest, *([event] if event else ()), limit)]
 
     def list_tombstones_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
         """Names and versions of tools whose tombstone is older than `moment`."""

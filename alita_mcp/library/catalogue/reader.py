@@ -5,12 +5,13 @@ A connection of its own that never writes, so that a read waits for no writer. U
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,12 +28,22 @@ from alita_mcp.library.catalogue.daily import (
     UseCount,
 )
 from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE
-from alita_mcp.library.catalogue.schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
+from alita_mcp.library.catalogue.schema import (
+    APPROVAL,
+    CHANGES_SO_FAR,
+    ENTRIES,
+    LAST_CALLS,
+    MAKING,
+    NEXT_PAGE,
+    STAMP,
+)
 from alita_mcp.library.catalogue.waiting import UNREVIEWED, WAITING, UnreviewedTool, WaitingVersion
 from alita_mcp.library.rows import (
     Approval,
     CatalogueEntry,
+    JournalRow,
     Origin,
+    PublishedVersion,
     VersionRow,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
@@ -142,12 +153,13 @@ class CatalogueReader:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
         return self._names(MOST_USED, limit=limit)
 
-    def names(self, *, after: str = "", limit: int = -1) -> list[str]:
-        """Names of the tools that are not deleted, in order; those that come after one, `limit` of them."""
+    def names(self, *, after: str = "", limit: int = -1, deleted: bool = False) -> list[str]:
+        """Names of the tools that are not deleted, or of those that are, in order: `limit` of them after one."""
         query = (
-            "SELECT name FROM listing WHERE state != 'deleted' AND name > :after ORDER BY name LIMIT :limit"
+            "SELECT name FROM listing WHERE (state = 'deleted') = :deleted AND name > :after"
+            " ORDER BY name LIMIT :limit"
         )
-        return self._names(query, after=_plain(after), limit=limit)
+        return self._names(query, after=_plain(after), limit=limit, deleted=deleted)
 
     def names_like(self, name: str) -> list[str]:
         """Names of some hundred tools, with those that look like `name` among them."""
@@ -181,6 +193,25 @@ class CatalogueReader:
         query = "SELECT seal, quarantined FROM version WHERE name = :name AND version = :version"
         rows = self._rows(query, name=name, version=version)
         return VersionRow(*rows[0]) if rows else None
+
+    def versions(self, name: str) -> list[PublishedVersion]:
+        """The published versions of a tool, the newest first; without those whose row cannot be read."""
+        query = "SELECT manifest, quarantined FROM version WHERE name = :name ORDER BY version DESC"
+        found = []
+        for text, quarantined in self._rows(query, name=name):
+            with suppress(ValidationError):
+                manifest = Manifest.model_validate_json(text)
+                found.append(PublishedVersion(manifest=manifest, quarantined=quarantined))
+        return found
+
+    def last_calls(self, names: Sequence[str]) -> dict[str, JournalRow]:
+        """The last call of each of the named tools of which the journal has one."""
+        rows = self._rows(LAST_CALLS, names=json.dumps(names))
+        return {row["name"]: journal_row(row) for row in rows}
+
+    def making(self, name: str, version: int) -> list[JournalRow]:
+        """What the journal says of how a version came to be, the oldest first."""
+        return [journal_row(row) for row in self._rows(MAKING, name=name, version=version)]
 
     def approval(self, name: str, digest: str) -> Approval | None:
         """Approval of what a version asks for; None without one."""
@@ -289,6 +320,11 @@ def _skip_damaged() -> Iterator[None]:
         yield
     except ToolQuarantined as damaged:
         _log.warning("%s", damaged)
+
+
+def journal_row(row: sqlite3.Row) -> JournalRow:
+    """A line of the journal as a value."""
+    return JournalRow(**{**dict(row), "detail": json.loads(row["detail"])})
 
 
 def _plain(name: str) -> str:
