@@ -180,8 +180,18 @@ class Calls:
                 name, manifest.version, ok=True, status="cancelled", **call.journal_detail()
             )
             raise
+        # What a program or another tool calls again and again would not have been written again and again.
+        spared = len(stored.code.encode()) if result.ok and not chain else 0
         detail = call.journal_detail()
-        self._library.calls.record(name, manifest.version, ok=result.ok, status=result.status, **detail)
+        self._library.calls.record(
+            name,
+            manifest.version,
+            ok=result.ok,
+            status=result.status,
+            code_bytes=spared,
+            identity=identity,
+            **detail,
+        )
         work.end(result.status, detail={"version": manifest.version, **detail})
         return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox)
 
