@@ -6,7 +6,6 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -31,6 +30,7 @@ from alita_mcp.library.versions.differences import compare_versions
 from alita_mcp.library.versions.testfile import render_tests
 from alita_mcp.unseen import code_rows
 from alita_mcp.values import StoredVersion
+from alita_mcp.web.pages.worth import list_days
 from alita_mcp.web.rendering import SECURITY_HEADERS, render
 from alita_mcp.web.schema_form import form_fields
 from alita_mcp.web.site import Site
@@ -170,7 +170,8 @@ def _describe(
     shown = None
     if example is not None and example < len(stored.examples):
         shown = stored.examples[example].arguments
-    since = (datetime.now(UTC) - timedelta(days=DAYS - 1)).strftime("%Y-%m-%d")
+    days = list_days(DAYS)
+    use = library.tools.daily_use(name, days[0])
     return page | {
         "signature": signature_of(manifest, ALL_CHOICES),
         "fields": form_fields(manifest.input_schema, shown),
@@ -184,7 +185,8 @@ def _describe(
         "asked": in_words(manifest.grants),
         "granted": None if granted is None else in_words(granted),
         "making": _making(origin, library.tools.making(name, version), stored),
-        "days": _bars(library.tools.daily_use(name, since), since),
+        "call_days": [(day, use.get(day, UseCount()).calls) for day in days],
+        "failure_days": [(day, use.get(day, UseCount()).failures) for day in days],
         "last_call": last_call,
     }
 
@@ -215,24 +217,6 @@ def _making(origin: Origin, rows: list[JournalRow], stored: StoredVersion) -> li
         found += [(str(role), str(model)) for role, model in models.items()]
     found += [("request", report.written_from.request)] if report.written_from else []
     return [(label, text) for label, text in found if text]
-
-
-def _bars(use: Mapping[str, UseCount], since: str) -> list[dict[str, Any]]:
-    """A bar for each of the last days, with heights out of 100."""
-    first = datetime.fromisoformat(since)
-    days = [(first + timedelta(days=number)).strftime("%Y-%m-%d") for number in range(DAYS)]
-    most = max([each.calls for each in use.values()], default=0) or 1
-    counts = [(day, use.get(day, UseCount())) for day in days]
-    return [
-        {
-            "day": day,
-            "calls": count.calls,
-            "failures": count.failures,
-            "height": 100 * count.calls / most,
-            "failed_height": 100 * count.failures / most,
-        }
-        for day, count in counts
-    ]
 
 
 def _difference(old: StoredVersion, new: StoredVersion) -> list[tuple[str, str]] | None:
