@@ -34,13 +34,16 @@ MAX_TEXT = 300
 MAX_NAME = 100
 MAX_DETAIL = 1_000
 COMMAND_LINE = "the command line"
+LOST = "lost"
+"""Outcome of work whose server ended before it could tell."""
 _OK = ("ok", "match", "created", "exists", "solved")
 _WARN = (
-    "none", "possible", "needs_approval", "needs_code", "cancelled", "refused", "unsolved", "stopped", "lost",
+    "none", "possible", "needs_approval", "needs_code", "cancelled", "refused", "unsolved", "stopped", LOST,
 )  # fmt: skip
 
 
-_SHOWN_EMPTY = ("expected", "got")
+_SAID = ("activity", "client", "seconds", "status")
+_COMPARED = ("expected", "got")
 
 
 class Step(Value):
@@ -91,7 +94,7 @@ class Subscription:
         self._waiting: dict[str, Activity] = {}
         self._arrived = anyio.Event()
         self.dropped = 0
-        """Pieces of work that were dropped unread; whoever reports the number sets it back."""
+        """Pieces of work that were dropped unread since anybody asked."""
 
     def add(self, activity: Activity) -> None:
         """Keeps an event until it is read; never waits."""
@@ -102,8 +105,18 @@ class Subscription:
             self.dropped += 1
         self._arrived.set()
 
+    def drop(self, count: int) -> None:
+        """Counts what was dropped on the way here."""
+        self.dropped += count
+        self._arrived.set()
+
+    def take_dropped(self) -> int:
+        """How many pieces of work were dropped unread since the last time."""
+        dropped, self.dropped = self.dropped, 0
+        return dropped
+
     async def read(self) -> list[Activity]:
-        """All that waits, the oldest first; waits until there is something."""
+        """All that waits, the oldest first; waits until there is something, or something was dropped."""
         await self._arrived.wait()
         self._arrived = anyio.Event()
         events, self._waiting = list(self._waiting.values()), {}
@@ -118,7 +131,10 @@ class ActivityFeed:
         self._subscriptions: list[Subscription] = []
 
     def publish(self, activity: Activity) -> None:
-        """Tells all listeners, and remembers it for those to come."""
+        """Tells all listeners, and remembers it for those to come; what has ended stays as it is."""
+        known = self._recent.get(activity.id)
+        if known is not None and known.phase == "ended" and known.outcome != LOST:
+            return
         self._recent.pop(activity.id, None)
         self._recent[activity.id] = activity
         if len(self._recent) > KEPT:
@@ -126,6 +142,11 @@ class ActivityFeed:
             del self._recent[next(ended, next(iter(self._recent)))]
         for subscription in self._subscriptions:
             subscription.add(activity)
+
+    def drop(self, count: int) -> None:
+        """Tells all listeners that so many pieces of work were dropped on the way here."""
+        for subscription in self._subscriptions:
+            subscription.drop(count)
 
     @property
     def recent(self) -> list[Activity]:
@@ -258,11 +279,11 @@ def name_client(identity: ClientIdentity) -> str:
 
 
 def shown_detail(detail: Mapping[str, Any]) -> dict[str, str]:
-    """Fields as texts of bounded length, without keys and hidden characters; empty ones are left out."""
+    """Fields as texts of bounded length, without keys and hidden characters; what other fields say is left out."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         for name, value in detail.items()
-        if value not in (None, "", (), [], {}) or name in _SHOWN_EMPTY
+        if name in _COMPARED or (value not in (None, "", (), [], {}) and name not in _SAID)
     }
     return {name: spell_hidden(without_secrets(clip(text, MAX_DETAIL))) for name, text in texts.items()}
 

@@ -27,10 +27,8 @@ def activity_of(row: JournalRow) -> Activity | None:
     kind = _KINDS.get(row.event, "change")
     fields = dict(row.detail)
     owner = str(fields.get("owner") or USER)
-    identity = ClientIdentity(client=str(fields.pop("client", None) or ""), owner=owner)
-    known = fields.pop("activity", None)
-    seconds = fields.pop("seconds", None)
-    status = fields.pop("status", None)
+    identity = ClientIdentity(client=str(fields.get("client") or ""), owner=owner)
+    known, seconds, status = (fields.get(name) for name in ("activity", "seconds", "status"))
     text = ""
     if kind == "search":
         outcome, text = "none", str(fields.pop("query", ""))
@@ -43,8 +41,6 @@ def activity_of(row: JournalRow) -> Activity | None:
     if kind == "synthesis":
         words = words_of_outcome(fields)
         text, fields = words["text"], words["detail"]
-    if row.version is not None:
-        fields = {"version": row.version, **fields}
     return Activity(
         id=known if isinstance(known, str) and _ID.fullmatch(known) else f"journal-{row.id}",
         kind=kind,
@@ -61,5 +57,5 @@ def activity_of(row: JournalRow) -> Activity | None:
 
 def words_of_outcome(described: Mapping[str, Any]) -> dict[str, Any]:
     """The line and the detail of a synthesis, from what `describe_outcome` says of it."""
-    detail = {name: value for name, value in described.items() if name not in ("status", "reason")}
+    detail = {name: value for name, value in described.items() if name != "reason"}
     return {"text": str(described.get("reason") or ""), "detail": detail}
