@@ -87,7 +87,7 @@ def serve(
     notice = (
         "alita: no token: every user and program of this machine is served, and sees what the others leave\n"
         if no_token
-        else f"alita: clients need the token {where}: alita install CLIENT --http {address} --write\n"
+        else f"alita: clients need the token {where}: alita install CLIENT --http {address}\n"
         f"alita: http://{address}/ui shows the library: sign in with any name, and the token as the password\n"
     )
     if settings.elicit:
