@@ -73,7 +73,7 @@ async def doctor(
         "servers": find_servers(absolute_home(settings.home)),
         "policy": settings.policy,
         "model": settings.model,
-        "unknown_settings": find_unknown_settings(),
+        "unknown_settings": find_unknown_settings(settings.home),
         "open_files": lack_of_descriptors(settings.max_workers, HTTP_CLIENTS),
     }
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
