@@ -130,7 +130,7 @@ class _SettingsFile(PydanticBaseSettingsSource):
     """`alita.toml` in the home that the program or the environment names; it cannot set `home` or `limits`."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        raise NotImplementedError  # `__call__` reads all of them
+        return None, field_name, False  # `__call__` reads all of them
 
     def __call__(self) -> dict[str, Any]:
         home = absolute_home(Path(self.current_state.get("home") or default_home()))
