@@ -129,7 +129,7 @@ class _Variables(EnvSettingsSource):
 class _SettingsFile(PydanticBaseSettingsSource):
     """`alita.toml` in the home that the program or the environment names; it cannot set `home` or `limits`."""
 
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
         return None, field_name, False  # `__call__` reads all of them
 
     def __call__(self) -> dict[str, Any]:
