@@ -48,6 +48,12 @@ def png() -> bytes:
     )
 
 
+DRAW = (
+    "import base64\nopen('table.csv', 'w').write('a,b')\nopen('drawn.svg', 'w').write('<svg/>')\n"
+    f"base64.b64decode({base64.b64encode(png()).decode()!r})"
+)
+
+
 class Waiting(ScriptedModel):
     """A model that says what it is told to, then never answers."""
 
@@ -86,13 +92,7 @@ async def until(page: Callable[[], Any], says: str) -> str:
             await anyio.sleep(0.02)
 
 
-DRAWN = call(
-    "run_code",
-    code=f"import base64\nopen('table.csv', 'w').write('a,b')\nopen('drawn.svg', 'w').write('<svg/>')\n"
-    f"base64.b64decode({base64.b64encode(png()).decode()!r})",
-    arguments={},
-    reason="one picture",
-)
+DRAWN = call("run_code", code=DRAW, arguments={}, reason="one picture")
 
 
 @pytest.mark.slow
