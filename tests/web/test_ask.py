@@ -48,6 +48,12 @@ def png() -> bytes:
     )
 
 
+DRAW = (
+    "import base64\nopen('table.csv', 'w').write('a,b')\nopen('drawn.svg', 'w').write('<svg/>')\n"
+    f"base64.b64decode({base64.b64encode(png()).decode()!r})"
+)
+
+
 class Waiting(ScriptedModel):
     """A model that says what it is told to, then never answers."""
 
@@ -86,13 +92,7 @@ async def until(page: Callable[[], Any], says: str) -> str:
             await anyio.sleep(0.02)
 
 
-DRAWN = call(
-    "run_code",
-    code=f"import base64\nopen('table.csv', 'w').write('a,b')\nopen('drawn.svg', 'w').write('<svg/>')\n"
-    f"base64.b64decode({base64.b64encode(png()).decode()!r})",
-    arguments={},
-    reason="one picture",
-)
+DRAWN = call("run_code", code=DRAW, arguments={}, reason="one picture")
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ async def test_a_task_is_asked_and_its_run_has_pictures_files_and_the_answer(set
         stream = await browser.get(f"{where}/events")
         page = (await browser.get(where)).text
         assert re.search(r'badge ok">solved', page), page
-        assert '<p class="prose">given</p>' in page
+        assert '<p class="wrap">given</p>' in page
         assert f'<img src="{where}/files/figure-1.png"' in page
         assert f'<img src="{where}/files/drawn.svg"' in page
         assert "notes.txt" in page
@@ -141,7 +141,7 @@ async def test_a_question_is_answered_on_the_page(settings: Settings) -> None:
         token = csrf_token(page)
         answered = await browser.post(f"{where}/answer", data={"question-1": " Oslo ", "csrf_token": token})
         assert answered.status_code == 303
-        assert '<p class="prose">Oslo</p>' in await until(lambda: browser.get(where), "Answer</h2>")
+        assert '<p class="wrap">Oslo</p>' in await until(lambda: browser.get(where), "Answer</h2>")
         again = await browser.post(f"{where}/answer", data={"question-1": "Rome", "csrf_token": token})
         assert (again.status_code, "no longer open" in again.text) == (400, True)
 
@@ -249,7 +249,7 @@ async def test_what_cannot_be_a_task_leaves_nothing(
     "path",
     [
         "../events", RUN, f"{RUN[:8]}", f"{RUN}/files/../request.json", f"{RUN}/files/%2e%2e/request.json",
-        f"{RUN}/files//etc/passwd", f"{RUN}/files/link",
+        f"{RUN}/files//etc/passwd", f"{RUN}/files/link", f"{'cd' * 16}/files/passwd",
     ],
 )  # fmt: skip
 async def test_what_is_no_run_or_file_of_one_is_not_found(settings: Settings, path: str) -> None:
@@ -258,8 +258,13 @@ async def test_what_is_no_run_or_file_of_one_is_not_found(settings: Settings, pa
         files = settings.home / RUNS / RUN / "files"
         files.mkdir()
         (files / "link").symlink_to("/etc/passwd")
+        (files / "bad\udcff.txt").write_text("no text")
+        await StoredRuns(settings.home / RUNS).begin_run("cd" * 16, TaskRequest(task="t"))
+        (settings.home / RUNS / ("cd" * 16) / "files").symlink_to("/etc")
     async with asking(settings, None) as (_, browser):
         refused = await browser.get(f"/ui/ask/{path}")
+        if "files" in path:
+            assert (await browser.get(f"/ui/ask/{RUN}")).status_code == 200
     assert refused.status_code in (400, 404)
     assert "root:" not in refused.text
 

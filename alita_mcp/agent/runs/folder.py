@@ -21,6 +21,7 @@ from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, without_waiting
 from alita_mcp.machine import unusable
 from alita_mcp.owners import USER
+from alita_mcp.runs.outputs import is_file_name
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -142,6 +143,10 @@ class RunFolder:
         ended: RunStatus = "running" if is_under_way else "died"
         if solution is not None:
             ended = "stopped" if solution.stopped else "finished"
+        files: list[RunFile] = []
+        for name, path in self.files().items():
+            with suppress(OSError):
+                files.append(RunFile(name=name, size=path.stat().st_size))
         request = self.request()
         return RunProgress(
             run=self.path.name,
@@ -151,18 +156,19 @@ class RunFolder:
             status=ended,
             events=events,
             solution=solution,
-            files=tuple(RunFile(name=name, size=path.stat().st_size) for name, path in self.files().items()),
+            files=tuple(files),
             mark=(size, is_under_way),
         )
 
     def files(self) -> dict[str, Path]:
         """The files that code of the run wrote, by their names; links are passed over."""
         root, found = self.path / FILES, dict[str, Path]()
-        for place, folders, names in os.walk(root):
+        for place, folders, names in os.walk(root) if not root.is_symlink() else ():
             folders.sort()
             for path in (Path(place) / name for name in sorted(names)):
-                if path.is_file() and not path.is_symlink() and len(found) < MAX_FILES:
-                    found[path.relative_to(root).as_posix()] = path
+                name = path.relative_to(root).as_posix()
+                if is_file_name(name) and path.is_file() and not path.is_symlink() and len(found) < MAX_FILES:
+                    found[name] = path
         return found
 
     def request(self) -> dict[str, Any]:

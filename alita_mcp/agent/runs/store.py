@@ -1,7 +1,7 @@
 """Store of runs: one private folder each, bounded in total.
 
 Several processes share it: each writes its own runs. An owner reads its own, a person all. Nothing that looks like a
-key is written.
+key is written, but files that code of a run wrote are kept as they are.
 """
 
 from __future__ import annotations

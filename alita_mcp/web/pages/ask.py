@@ -76,7 +76,7 @@ def routes(site: Site) -> list[Route]:
 
     async def start(request: Request) -> Response:
         app, form = await site.app(), await request.form()
-        uploads = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="alita-")))
+        uploads = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
         heard, has_begun = anyio.Event(), False
 
         async def on_event(_event: TaskEvent) -> None:
