@@ -88,7 +88,9 @@ async def test_a_version_is_shown_with_what_is_new_in_it_and_approved(settings: 
             assert piece in shown, piece
         assert "<b>much" not in page
         assert "\u202e" not in page
-        assert (await browser.get("/ui/decide/count")).text.startswith('<span id="number" class="badge warn">')
+        assert (await browser.get("/ui/decide/count")).text.startswith(
+            '<span id="number" class="badge warn">'
+        )
         done = await browser.post(
             "/ui/decide/version", data={**await first_form(browser), "decision": "approve"}
         )
