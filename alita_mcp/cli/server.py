@@ -67,7 +67,7 @@ def serve(
     from alita_mcp.server.transports.http_token import TOKEN_FILE, ensure_token
     from alita_mcp.server.transports.shutdown import leave
     from alita_mcp.settings import read_settings
-    from alita_mcp.web.routes import library_routes
+    from alita_mcp.web.library_page import library_routes
 
     host, port = http
     settings = read_settings()

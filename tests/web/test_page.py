@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
+from alita_mcp.web.library_page import library_routes
 from alita_mcp.web.page import library_page
-from alita_mcp.web.routes import library_routes
 from tests.library.test_promotion import entry
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.anyio]

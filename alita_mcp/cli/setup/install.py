@@ -40,7 +40,7 @@ def install(
     write: Annotated[bool, Parameter(show=False)] = False,  # noqa: ARG001 - what 0.1.0 needed
     output: Printer,
 ) -> int | None:
-    """Put this server into a client's configuration, and show the change.
+    """Connect a client: put this server into its configuration.
 
     Comments, order and all else in the file stay as they are, and a copy of it is kept beside it.
 
@@ -105,7 +105,7 @@ def uninstall(
     file: Path | None = None,
     output: Printer,
 ) -> int | None:
-    """Take this server out of a client's configuration, and show the change.
+    """Take this server out of a client's configuration.
 
     A file that says nothing new since `alita install` becomes what it was before, byte for byte.
 
