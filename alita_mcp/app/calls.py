@@ -153,8 +153,16 @@ class Calls:
                 name, manifest.version, ok=True, status="cancelled", **call.journal_detail()
             )
             raise
+        # What a program or another tool calls again and again would not have been written again and again.
+        spared = len(stored.code.encode()) if result.ok and not chain else 0
         self._library.calls.record(
-            name, manifest.version, ok=result.ok, status=result.status, **call.journal_detail()
+            name,
+            manifest.version,
+            ok=result.ok,
+            status=result.status,
+            code_bytes=spared,
+            identity=identity,
+            **call.journal_detail(),
         )
         return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox)
 

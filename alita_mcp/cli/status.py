@@ -6,7 +6,7 @@ from typing import Any
 
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer, columns
-from alita_mcp.cli.setup.prepare import find_embedded
+from alita_mcp.sandbox.wasm.embedded import find_embedded
 
 RECENT = 50
 """Of the newest tools, this many are looked through for one that waits for approval; shipped ones do not count."""

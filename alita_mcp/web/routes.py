@@ -6,8 +6,8 @@ import hmac
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -20,9 +20,12 @@ from alita_mcp.web.rendering import render
 from alita_mcp.web.security import SESSION_S
 from alita_mcp.web.site import Site
 
-OPEN_PATHS = ("/ui/enter", "/ui/static/")
-"""What needs no session."""
+MAX_FORM_BYTES = 65 << 20
+"""Of a form with its files."""
+MAX_FORM_FILES, MAX_FORM_FIELDS = 20, 1_000
+MAX_DROPPED_BYTES = 1 << 30
 SAFE_METHODS = ("GET", "HEAD")
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def ui_application(site: Site) -> Starlette:
@@ -48,47 +51,81 @@ def ui_application(site: Site) -> Starlette:
     async def home(_request: Request) -> Response:
         return RedirectResponse("/ui/ask", status_code=303)
 
-    async def check(request: Request, call_next: RequestResponseEndpoint) -> Response:
-        return await check_request(site, request, call_next)
-
     pages = (ask, activity, library, decide, gaps, worth, health)
     return Starlette(
         routes=[
-            Route("/ui", home),
+            Route("/ui", check_session(site, home)),
             Route("/ui/enter", enter),
             Mount("/ui/static", StaticFiles(packages=[("alita_mcp.web", "static")])),
-            *(route for page in pages for route in page.routes(site)),
+            *(
+                Route(route.path, check_session(site, route.endpoint), methods=route.methods)
+                for page in pages
+                for route in page.routes(site)
+            ),
         ],
-        middleware=[Middleware(GZipMiddleware), Middleware(BaseHTTPMiddleware, dispatch=check)],
-        exception_handlers={AlitaError: show_error},
+        middleware=[Middleware(GZipMiddleware)],
+        exception_handlers={AlitaError: show_error, HTTPException: show_refusal},
     )
 
 
-async def check_request(
-    site: Site, request: Request, call_next: Callable[[Request], Awaitable[Response]]
-) -> Response:
-    """Serves a request of a session; refuses others, and changes without the session's CSRF token."""
-    if request.url.path.startswith(OPEN_PATHS):
-        return await call_next(request)
-    if not site.sessions.is_signed_in(request):
-        return render(
-            request, "error.html", status=401, message="You are not signed in.", hint="Run: alita ui"
-        )
-    token = request.state.csrf_token = site.sessions.csrf_token(request)
-    if request.method not in SAFE_METHODS:
-        sent = request.headers.get("x-csrf-token") or str((await request.form()).get("csrf_token", ""))
-        if not hmac.compare_digest(sent.encode(), token.encode()):
+def check_session(site: Site, endpoint: Endpoint) -> Endpoint:
+    """Serves requests of a session; refuses others, changes without the session's CSRF token, and large forms.
+
+    The endpoint gets the same request, so that a form is read once: `await request.form()` has it already.
+    """
+
+    async def serve(request: Request) -> Response:
+        if not site.sessions.is_signed_in(request):
+            return render(
+                request, "error.html", status=401, message="You are not signed in.", hint="Run: alita ui"
+            )
+        token = request.state.csrf_token = site.sessions.csrf_token(request)
+        if request.method in SAFE_METHODS:
+            return await endpoint(request)
+        length = request.headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > MAX_FORM_BYTES:
+            await _drop_body(request)
             return render(
                 request,
                 "error.html",
-                status=403,
-                message="The form is out of date.",
-                hint="Reload the page and try again.",
+                status=413,
+                message=f"The form and its files exceed {MAX_FORM_BYTES >> 20} MB.",
+                hint="Choose fewer or smaller files.",
             )
-    return await call_next(request)
+        try:
+            form = await request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS)
+            sent = request.headers.get("x-csrf-token") or str(form.get("csrf_token", ""))
+            if not hmac.compare_digest(sent.encode(), token.encode()):
+                return render(
+                    request,
+                    "error.html",
+                    status=403,
+                    message="The form is out of date.",
+                    hint="Reload the page and try again.",
+                )
+            return await endpoint(request)
+        finally:
+            await request.close()
+
+    return serve
+
+
+async def _drop_body(request: Request) -> None:
+    """Reads what is not wanted: a browser that cannot send it all would not show the refusal."""
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > MAX_DROPPED_BYTES:
+            return
 
 
 async def show_error(request: Request, failed: Exception) -> Response:
     """An error of ours as a page."""
     hint = getattr(failed, "hint", "") or ""
     return render(request, "error.html", status=400, message=str(failed), hint=hint)
+
+
+async def show_refusal(request: Request, failed: Exception) -> Response:
+    """A request that no page takes, as a page."""
+    status, detail = (failed.status_code, failed.detail) if isinstance(failed, HTTPException) else (400, "")
+    return render(request, "error.html", status=status, message=detail, hint="")

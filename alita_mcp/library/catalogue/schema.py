@@ -319,3 +319,13 @@ NEXT_PAGE = f"""
 {ENTRIES} WHERE t.state != 'deleted' AND (t.created_at, t.name) > (:created_at, :name)
 ORDER BY t.created_at, t.name LIMIT :limit
 """
+LAST_CALLS = """
+SELECT * FROM journal WHERE id IN (
+    SELECT max(id) FROM journal WHERE event IN ('called', 'sandbox failed')
+    AND name IN (SELECT value FROM json_each(:names)) GROUP BY name
+)
+"""
+MAKING = """
+SELECT * FROM journal WHERE event IN ('published', 'raised', 'adopted', 'starter installed', 'synthesis')
+AND name = :name AND version = :version ORDER BY id
+"""
