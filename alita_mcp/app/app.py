@@ -8,9 +8,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
+from alita_mcp.app.followed import make_tool, search_tools
 from alita_mcp.app.preparation import Preparation
 from alita_mcp.app.sandbox_lifespan import sandbox_lifespan
 from alita_mcp.errors import AlitaError, ExtraMissing
@@ -62,8 +64,11 @@ class App:
         open_tasks: Callable[[App], TaskRunner],
         web: WebAgent,
         preparation: Preparation,
+        activity: ActivityFeed,
     ) -> None:
         self.settings = settings
+        self.activity = activity
+        """Feed of what happens here."""
         self.library = library
         self.calls = calls
         """The flow of a call of a tool."""
@@ -122,9 +127,7 @@ class App:
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
     ) -> SearchAnswer:
         """Finds tools that serve a need, best first, with a calibrated word on whether any does."""
-        found = await self.library.search(query, limit)
-        self.library.calls.record_search(query, found, identity)
-        return found
+        return await search_tools(self.activity, self.library, query, limit, identity)
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
         """Starts a synthesis; returns its outcome, or `working` when it takes longer than that limit.
@@ -143,7 +146,7 @@ class App:
         """
 
         async def work(enter: ReportStage) -> Outcome:
-            return await self.toolsmith.make(request, enter)
+            return await make_tool(self.activity, self.toolsmith, request, enter)
 
         def is_still_true(outcome: Outcome) -> bool:
             if not isinstance(outcome, Created):
@@ -234,7 +237,7 @@ async def open_app(
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
-        for warning in find_unknown_settings():
+        for warning in find_unknown_settings(settings.home):
             log.warning("%s", warning)
         if isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)
@@ -263,8 +266,9 @@ async def open_app(
             return (await calls.run_tool(name, arguments, chain=chain, identity=identity)).result
 
         tools_model = model or (roles.default_model() if writers else None)
+        activity = ActivityFeed()
         brokers = BrokerFactory(settings, library, tools_model, call_tool)
-        calls = Calls(library, sandbox, brokers.broker_for, brokers.lacks)
+        calls = Calls(library, sandbox, brokers.broker_for, brokers.lacks, activity)
 
         # 3. Code runs with these tools, and tasks with all of it.
         sessions = await stack.enter_async_context(open_sessions(settings))
@@ -275,7 +279,7 @@ async def open_app(
             from alita_mcp.runs.history.hints import RunHints
 
             rights = CodeRights(settings, library, brokers)
-            return CodeRunner(library, calls, rights, sessions, RunHints(runs))
+            return CodeRunner(library, calls, rights, sessions, RunHints(runs), activity)
 
         readers = await stack.enter_async_context(open_readers())
 
@@ -283,7 +287,7 @@ async def open_app(
             from alita_mcp.app.task_abilities import Flows
             from alita_mcp.app.task_runner import TaskRunner
 
-            flows = Flows(library, calls, app.code, brokers, app.toolsmith, web, readers)
+            flows = Flows(library, calls, app.code, brokers, app.toolsmith, web, readers, activity)
             return TaskRunner(settings, flows, jobs, writers)
 
         preparation = Preparation(library, sandbox, calls.verifier)
@@ -299,4 +303,5 @@ async def open_app(
             open_tasks=open_tasks,
             web=web,
             preparation=preparation,
+            activity=activity,
         )

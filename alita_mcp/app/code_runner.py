@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio.to_thread
 
+from alita_mcp.app.activity import ActivityFeed, Work
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_advice import add_advice
 from alita_mcp.app.code_rights import CHAIN, CodeRights, CodeWaits
@@ -55,9 +56,16 @@ class CodeRunner:
     """Runs code once, with the rights of a tool without grants."""
 
     def __init__(
-        self, library: Library, calls: Calls, rights: CodeRights, sessions: Sessions, hints: RunHints
+        self,
+        library: Library,
+        calls: Calls,
+        rights: CodeRights,
+        sessions: Sessions,
+        hints: RunHints,
+        feed: ActivityFeed,
     ) -> None:
-        """No sandbox starts before the first run."""
+        """No sandbox starts before the first run; runs are published to the feed."""
+        self._feed = feed
         self._library = library
         self._calls = calls
         self._rights = rights
@@ -89,6 +97,33 @@ class CodeRunner:
             SandboxBusy: too many runs or calls wait already, or all sessions are busy.
             SandboxError: the sandbox failed, not the code.
         """
+        text = f"a step of session {request.session}" if request.session else ""
+        with self._feed.follow("code", identity, text=text) as work:
+            on_stage = work.also(on_stage)
+            outcome = await self._run_followed(work, request, identity, on_stage, person, shown, files)
+            if isinstance(outcome, CodeWaits):
+                work.end(outcome.status, text=", ".join(outcome.grants))
+            else:
+                run = outcome.run
+                fields = {
+                    "error": run.error_type,
+                    "sandbox": run.sandbox,
+                    "tools": run.tools,
+                    "run": outcome.id,
+                }
+                work.end(run.status, detail=fields)
+        return outcome
+
+    async def _run_followed(
+        self,
+        work: Work,
+        request: CodeRequest,
+        identity: ClientIdentity,
+        on_stage: ReportStage,
+        person: PendingQuestions | None,
+        shown: ShowManifest,
+        files: Path | None,
+    ) -> CodeRunResult | CodeWaits:
         request.check()
         slip = find_module(request.packages) or find_slip(request.packages, pinned_are_meant=True)
         for unfit in (*package_checks(request.packages), *([slip] if slip else [])):
@@ -117,7 +152,8 @@ class CodeRunner:
                 if isinstance(outer, ToolBroker):
                     run = outer.add_calls(run)
                 run = add_advice(run, request)
-            return await self._record(request, identity, _without_secrets(run, broker), broker)
+            run = _without_secrets(run, broker)
+            return await self._record(request, identity, run, broker, activity=work.id)
         finally:
             self._under_way -= 1
 
@@ -148,7 +184,12 @@ class CodeRunner:
             del self._environments[key]
 
     async def _record(
-        self, request: CodeRequest, identity: ClientIdentity, run: CodeRun, broker: GrantedBroker | None
+        self,
+        request: CodeRequest,
+        identity: ClientIdentity,
+        run: CodeRun,
+        broker: GrantedBroker | None,
+        activity: str,
     ) -> CodeRunResult:
         """Journals a run, keeps its files so that they can be read, and remembers it for `from_run`."""
         record = record_of(request, run)
@@ -163,6 +204,7 @@ class CodeRunner:
             error=run.error_type,
             tools=run.tools,
             events=events,
+            activity=activity,
         )
         if run.files:
             files = {file.name: file.data for file in run.files}

@@ -8,9 +8,6 @@ from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer, columns
 from alita_mcp.sandbox.wasm.embedded import find_embedded
 
-RECENT = 50
-"""Of the newest tools, this many are looked through for one that waits for approval; shipped ones do not count."""
-
 
 async def status(*, output: Printer) -> None:
     """Show how things stand, and what to do next.
@@ -34,10 +31,7 @@ async def status(*, output: Printer) -> None:
     else:
         async with open_library() as library:
             states = library.tools.counts()
-            waiting = [each.manifest for each in library.tools.recent(RECENT) if not each.approved]
-            own = [
-                each.name for each in waiting if not library.tools.origin(each.name, each.version).reviewed
-            ]
+            waiting = [each.manifest.name for each in library.waiting_versions() if not each.set_aside]
         embedded = await find_embedded()
         value |= {"tools": sum(states.values()), "states": states, "sandbox": settings.sandbox}
         value |= {"embedded_is_compiled": embedded["compiled"], "model": settings.model}
@@ -53,8 +47,10 @@ async def status(*, output: Printer) -> None:
             *(line for server in value["servers"] for line in describe_server(server)),
         ]
         steps = [("alita search WORDS", "find a tool"), ("alita install CLIENT", "connect a client")]
-        if own:
-            steps.insert(0, (f"alita approve {own[0]}", "grant what it asks for, so that it can be called"))
+        if waiting:
+            steps.insert(
+                0, (f"alita approve {waiting[0]}", "grant what it asks for, so that it can be called")
+            )
         if not embedded["compiled"]:
             steps.append(("alita prepare", "make the sandbox ready before the first call"))
         steps.append(("alita doctor", "check sandboxes, extras, library and settings"))

@@ -14,8 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from alita_mcp.errors import AlitaError
-from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, worth
+from alita_mcp.errors import AlitaError, ToolNotFound
+from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, tool, tool_calls, worth
 from alita_mcp.web.rendering import render
 from alita_mcp.web.security import SESSION_S
 from alita_mcp.web.site import Site
@@ -51,7 +51,7 @@ def ui_application(site: Site) -> Starlette:
     async def home(_request: Request) -> Response:
         return RedirectResponse("/ui/ask", status_code=303)
 
-    pages = (ask, activity, library, decide, gaps, worth, health)
+    pages = (ask, activity, library, tool, tool_calls, decide, gaps, worth, health)
     return Starlette(
         routes=[
             Route("/ui", check_session(site, home)),
@@ -121,8 +121,9 @@ async def _drop_body(request: Request) -> None:
 
 async def show_error(request: Request, failed: Exception) -> Response:
     """An error of ours as a page."""
-    hint = getattr(failed, "hint", "") or ""
-    return render(request, "error.html", status=400, message=str(failed), hint=hint)
+    status = 404 if isinstance(failed, ToolNotFound) else 400
+    message, hint = (failed.message, failed.hint) if isinstance(failed, AlitaError) else (str(failed), "")
+    return render(request, "error.html", status=status, message=message, hint=hint)
 
 
 async def show_refusal(request: Request, failed: Exception) -> Response:

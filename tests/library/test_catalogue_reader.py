@@ -116,15 +116,6 @@ def in_lists(entries: Mapping[str, CatalogueEntry]) -> dict[str, tuple[object, .
     }
 
 
-def last_made_or_used(entries: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    enabled = [entry for entry in entries if entry.state == "enabled"]
-    return sorted(
-        enabled,
-        key=lambda entry: (max(entry.manifest.created_at, entry.last_used or ""), entry.name),
-        reverse=True,
-    )
-
-
 @pytest.mark.slow
 @given(moves)
 def test_what_is_read_is_what_the_file_says_after_any_change(steps: list[tuple[str, str, bool]]) -> None:
@@ -146,7 +137,11 @@ def test_what_is_read_is_what_the_file_says_after_any_change(steps: list[tuple[s
                     alive, key=lambda entry: (entry.created_at, entry.name)
                 )
                 assert tools.names() == sorted(entry.name for entry in alive)
-                assert tools.recent(2) == last_made_or_used(alive)[:2]
+                number, unreviewed = tools.unreviewed()
+                assert number == len(unreviewed)
+                assert {each.name for each in unreviewed} == {
+                    each.name for each in alive if not tools.origin(each.name, each.manifest.version).reviewed
+                }
                 assert tools.counts() == Counter(entry.state for entry in alive)
                 assert (changed.listed > changes.listed) == (in_lists(now) != in_lists(before))
                 assert (changed.standing > changes.standing) >= (without_use(now) != without_use(before))

@@ -226,6 +226,7 @@ class Catalogue:
             "now": now(),
             "by": "person",
             "seen": None,
+            "once": False,
             **detail,
         }
         with self._transaction() as db:

@@ -27,7 +27,7 @@ from alita_mcp.library.catalogue.daily import (
     SearchCount,
     UseCount,
 )
-from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE, RECENT
+from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE
 from alita_mcp.library.catalogue.schema import (
     APPROVAL,
     CHANGES_SO_FAR,
@@ -37,6 +37,7 @@ from alita_mcp.library.catalogue.schema import (
     NEXT_PAGE,
     STAMP,
 )
+from alita_mcp.library.catalogue.waiting import UNREVIEWED, WAITING, UnreviewedTool, WaitingVersion
 from alita_mcp.library.rows import (
     Approval,
     CatalogueEntry,
@@ -46,7 +47,7 @@ from alita_mcp.library.rows import (
     VersionRow,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
-from alita_mcp.owners import USER
+from alita_mcp.owners import USER, Maker
 from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
@@ -152,15 +153,6 @@ class CatalogueReader:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
         return self._names(MOST_USED, limit=limit)
 
-    def recent(self, limit: int, *, reviewed_only: bool = False) -> list[CatalogueEntry]:
-        """The enabled tools whose current version was made last or that were used last, the latest first."""
-        found = self.some(self._names(RECENT, limit=limit, any_origin=int(not reviewed_only))).values()
-
-        def latest(entry: CatalogueEntry) -> tuple[str, str]:
-            return max(entry.manifest.created_at, entry.last_used or ""), entry.name
-
-        return sorted(found, key=latest, reverse=True)[:limit]
-
     def names(self, *, after: str = "", limit: int = -1, deleted: bool = False) -> list[str]:
         """Names of the tools that are not deleted, or of those that are, in order: `limit` of them after one."""
         query = (
@@ -246,6 +238,26 @@ class CatalogueReader:
             return Origin()
         made_by, owner, reviewed = rows[0]
         return Origin(made_by=made_by, owner=owner, reviewed=bool(reviewed))
+
+    def may_wait(self) -> Iterator[WaitingVersion]:
+        """Versions of enabled tools that may lack a grant, current ones and later ones, the latest of a tool first."""
+        for row in self._rows(WAITING, user=USER):
+            with suppress(ValidationError):  # of a damaged row, which calls report
+                yield WaitingVersion(
+                    manifest=Manifest.model_validate_json(row["manifest"]),
+                    current=row["current"],
+                    made_by=Maker(row["made_by"], row["owner"]),
+                    set_aside=row["set_aside"],
+                )
+
+    def unreviewed(self, limit: int = -1) -> tuple[int, list[UnreviewedTool]]:
+        """How many tools no person has reviewed as they are now, and so many of them, the newest first."""
+        rows = self._rows(UNREVIEWED, user=USER, limit=limit)
+        tools = [
+            UnreviewedTool(name=name, version=version, digest=digest, made_by=Maker(made_by, owner))
+            for name, version, digest, made_by, owner, _ in rows
+        ]
+        return (rows[0][5] if rows else 0), tools
 
     def daily_use(self, name: str, since: str) -> dict[str, UseCount]:
         """How a tool was used on each day of use from a day on (`2026-11-26`), the first day first."""

@@ -34,6 +34,13 @@ class _Asked(NamedTuple):
     names: frozenset[str]
 
 
+def words_of_query(query: str) -> str:
+    """What may be kept and shown of a query: one line of bounded length; empty where it looks private."""
+    shown = "".join(each if each.isprintable() else " " for each in query[:MAX_QUERY])
+    words = " ".join(shown.split())
+    return "" if looks_private(words) else words
+
+
 class CallJournal:
     """Buffer of calls on their way to the catalogue, filled on the event loop and written in a worker thread."""
 
@@ -105,7 +112,9 @@ class CallJournal:
         with self._lock:
             self._rows.append(CallRow(at, RAN_CODE, None, None, detail))
 
-    def record_search(self, query: str, found: SearchAnswer, identity: ClientIdentity = UNIDENTIFIED) -> None:
+    def record_search(
+        self, query: str, found: SearchAnswer, identity: ClientIdentity = UNIDENTIFIED, *, activity: str = ""
+    ) -> None:
         """Counts a client's search, and journals one that found nothing that fits, unless it looks private."""
         if identity != UNIDENTIFIED:  # a person at the command line, whose next command is another process
             moment = now()[:10]
@@ -116,13 +125,12 @@ class CallJournal:
                 self._asked.move_to_end(identity)
                 if len(self._asked) > MAX_ASKERS:
                     self._asked.popitem(last=False)
-        shown = "".join(each if each.isprintable() else " " for each in query[:MAX_QUERY])
-        words = " ".join(shown.split())
-        if found.fit != "none" or not words or looks_private(words):
+        words = words_of_query(query)
+        if found.fit != "none" or not words:
             return
         best = found.results[0] if found.results and found.results[0].score else None
         detail = {"query": words, "nearest": best.name if best else "", "score": best.score if best else 0.0}
-        detail |= identity.journal_detail
+        detail |= identity.journal_detail | ({"activity": activity} if activity else {})
         with self._lock:
             self._rows.append(CallRow(now(), FOUND_NOTHING, None, None, detail))
 
