@@ -23,7 +23,7 @@ from alita_mcp.server.transports.local.endpoint import (
 )
 from tests.server.local.conftest import User, in_home
 from tests.server.local.scripted_server import listening
-from tests.server.processes import ENTRY, environment, started
+from tests.server.processes import environment, started
 from tests.small_disk import fill, small_disk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX sockets and modes")
