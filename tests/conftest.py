@@ -199,6 +199,7 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("ALITA_") and name not in ("ALITA_DOCKER_IMAGE", "ALITA_SHARED")
     ]:
         monkeypatch.delenv(variable)
+    monkeypatch.setenv("XDG_DATA_HOME", "/nowhere")  # the usual home, which may have an alita.toml
     monkeypatch.setenv("ALITA_EMBEDDER", "none")  # tests of search by meaning name another
     monkeypatch.setenv("ALITA_PREPARE", "false")  # a server would prove its starter tools beside each test
 

@@ -227,7 +227,7 @@ async def open_app(
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
-        for warning in find_unknown_settings():
+        for warning in find_unknown_settings(settings.home):
             log.warning("%s", warning)
         if isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)

@@ -199,7 +199,7 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
     output.as_json = parsed.as_json
 
     from alita_mcp.sandbox.temporary import claim_temporary_folder, remove_temporary_folder
-    from alita_mcp.settings import read_settings, tolerate_warnings, use_home
+    from alita_mcp.settings import find_unknown_settings, read_settings, tolerate_warnings, use_home
 
     tolerate_warnings()
     if parsed.home is not None:
@@ -216,6 +216,9 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
     lack = lack_of_descriptors(settings.max_workers, clients)
     if lack and (clients or parsed.command is not serve):  # the server over stdio says it itself
         output.note(f"warning: {lack}")
+    if parsed.command not in (serve, doctor):  # they say it themselves
+        for sentence in find_unknown_settings(settings.home):
+            output.note(f"warning: {sentence}")
     given = {"output": output, "open_flow": open_flow}
     injected = {name: given[name] for name in parsed.injected if name in given}
     call = partial(parsed.command, *parsed.bound.args, **parsed.bound.kwargs, **injected)

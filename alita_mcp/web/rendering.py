@@ -71,7 +71,10 @@ def seen(text: object) -> str:
 
 def ago(time: str) -> str:
     """An ISO time in words: `just now`, `5 min ago`, `3 h ago`, `2 days ago`, else the date."""
-    seconds = (datetime.now(UTC) - _parse(time)).total_seconds()
+    parsed = _parse(time)
+    if parsed is None:
+        return time
+    seconds = (datetime.now(UTC) - parsed).total_seconds()
     if seconds < 60:
         return "just now"
     if seconds < 3600:
@@ -82,8 +85,9 @@ def ago(time: str) -> str:
 
 
 def when(time: str) -> str:
-    """An ISO time as local date and time."""
-    return _parse(time).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    """An ISO time as local date and time; another text, as a damaged file may have it, as it is."""
+    parsed = _parse(time)
+    return time if parsed is None else parsed.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def code(text: str, language: str = "python") -> Markup:
@@ -92,6 +96,9 @@ def code(text: str, language: str = "python") -> Markup:
     return Markup(highlight(spell_hidden(text), get_lexer_by_name(language), formatter))  # noqa: S704 - Pygments escapes
 
 
-def _parse(time: str) -> datetime:
-    parsed = datetime.fromisoformat(time)
+def _parse(time: str) -> datetime | None:
+    try:
+        parsed = datetime.fromisoformat(time)
+    except ValueError:
+        return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

@@ -84,7 +84,7 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         status, message, hint = explain(failed)
         if request.headers.get("hx-request") == "true":
             response: Response = render(request, "_problem.html", status=status, message=message, hint=hint)
-            response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML"})
+            response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
             if status == 401:
                 response.headers["hx-refresh"] = "true"
             return response

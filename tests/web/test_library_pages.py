@@ -60,7 +60,8 @@ async def test_the_list_says_how_each_tool_stands_and_was_used(
     await library.settle()
     rows = rows_of(await page_of(browser, ""))
     assert "verified unreviewed 2, 1 failed error just now" in rows["slugify"]
-    assert "waits for approval" in rows["get_rates"]
+    assert "verified waits for approval unreviewed" in rows["get_rates"]
+    assert "not approved" in rows["http_request"]
     assert "provisional disabled unreviewed never called" in rows["turned_off"]
     assert "pinned" in rows["kept_first"]
     assert "verified never called" in rows["calculate"]

@@ -34,7 +34,7 @@ from alita_mcp.web.pages.worth import list_days
 from alita_mcp.web.rendering import render
 from alita_mcp.web.schema_form import form_fields
 from alita_mcp.web.site import Site
-from alita_mcp.web.standing import badges_of, describe_standing, waiting_version
+from alita_mcp.web.standing import badges_of, describe_standing, waiting_versions
 
 MAX_SHOWN = 30_000
 """Characters of code that the tool's page shows; a page of its own shows all of it."""
@@ -155,12 +155,13 @@ def _describe(
     manifest = stored.manifest if stored else entry.manifest
     name, version = manifest.name, manifest.version
     origin = library.tools.origin(name, version)
+    waiting = waiting_versions(library).get(name)
     page = {
         "entry": entry,
         "manifest": manifest,
         "stored": stored,
-        "badges": badges_of(entry, reviewed=origin.reviewed),
-        "waiting": waiting_version(library, entry),
+        "badges": badges_of(entry, waiting, reviewed=origin.reviewed),
+        "waiting": waiting,
     }
     if stored is None:
         return page
