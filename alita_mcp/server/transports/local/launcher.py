@@ -14,6 +14,8 @@ from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Endpoint, Re
 if TYPE_CHECKING:
     import subprocess
 
+PYTHON = (sys.executable, "-P")
+"""Without `-P`, a file of the folder in which a client works would be imported in place of a module."""
 PROGRAM = ("-m", "alita_mcp.server.transports.local.process")
 """What Python runs as the server; the endpoint's name follows."""
 START_WITHIN_S = 60.0
@@ -60,7 +62,7 @@ class Launcher:
         log_path = self._endpoint.folder / f"{self._endpoint.name}.log"
         with open_log(log_path) as log:
             self._process = subprocess.Popen(
-                [sys.executable, *PROGRAM, self._endpoint.name],
+                [*PYTHON, *PROGRAM, self._endpoint.name],
                 cwd=self._endpoint.folder,
                 # glibc would keep what many threads free: two arenas save a tenth of the server's memory
                 env={"MALLOC_ARENA_MAX": "2", **self._endpoint.environment},
@@ -105,7 +107,7 @@ class Launcher:
         mine, its = socket.socketpair()
         with its:
             self.own = subprocess.Popen(
-                [sys.executable, "-m", "alita_mcp.server.transports.entry"],
+                [*PYTHON, "-m", "alita_mcp.server.transports.entry"],
                 env={**self._endpoint.environment, SWITCH: OFF[0]},
                 stdin=its.fileno(),
                 stdout=its.fileno(),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 STAYS_OPEN_S = 150.0
-"""A page counts as open so long after its last request: each one asks every 20 s, every minute in a hidden tab."""
+"""A page counts as open so long after its last request: each one asks every 10 s, every minute in a hidden tab."""
 MAX_CONNECTIONS = 256
 GRACE_S = 0.1
 """How long a page's requests may go on once the end is known: its event streams would not end by themselves."""
