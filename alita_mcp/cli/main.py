@@ -35,7 +35,7 @@ from alita_mcp.cli.output import Output
 from alita_mcp.cli.parameters import STDIN
 from alita_mcp.cli.server import serve, stop
 from alita_mcp.cli.setup.doctor import doctor
-from alita_mcp.cli.setup.install import install
+from alita_mcp.cli.setup.install import install, uninstall
 from alita_mcp.cli.setup.prepare import prepare
 from alita_mcp.cli.status import status
 from alita_mcp.cli.tasks.memory import memory
@@ -56,7 +56,8 @@ Command = Callable[..., Any]
 
 GROUPS: dict[str, dict[str, Command]] = {
     "Setting up": {
-        "status": status, "install": install, "prepare": prepare, "doctor": doctor, "demo": demo,
+        "status": status, "install": install, "uninstall": uninstall, "prepare": prepare, "doctor": doctor,
+        "demo": demo,
     },
     "Library": {
         "search": search, "run": run, "synthesize": synthesize, "list": list_tools, "show": show, "log": log,

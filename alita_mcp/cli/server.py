@@ -85,7 +85,7 @@ def serve(
     notice = (
         "alita: no token: every user and program of this machine is served, and sees what the others leave\n"
         if no_token
-        else f"alita: clients need the token {where}: alita install CLIENT --http {address} --write\n"
+        else f"alita: clients need the token {where}: alita install CLIENT --http {address}\n"
     )
     entrance = "" if no_token else " or sign in with the token"
     notice += f"alita: pages for people are at http://{address}/ui: `alita ui` gives a link{entrance}\n"

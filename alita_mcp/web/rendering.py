@@ -73,7 +73,7 @@ def ago(time: str) -> str:
     """An ISO time in words: `just now`, `5 min ago`, `3 h ago`, `2 days ago`, else the date."""
     parsed = _parse(time)
     if parsed is None:
-        return time
+        return seen(time)
     seconds = (datetime.now(UTC) - parsed).total_seconds()
     if seconds < 60:
         return "just now"
@@ -85,9 +85,9 @@ def ago(time: str) -> str:
 
 
 def when(time: str) -> str:
-    """An ISO time as local date and time; another text, as a damaged file may have it, as it is."""
+    """An ISO time as local date and time."""
     parsed = _parse(time)
-    return time if parsed is None else parsed.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return seen(time) if parsed is None else parsed.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def code(text: str, language: str = "python") -> Markup:
@@ -97,8 +97,9 @@ def code(text: str, language: str = "python") -> Markup:
 
 
 def _parse(time: str) -> datetime | None:
+    """A time in the zone of this machine; None for what is none, as in a forged manifest."""
     try:
         parsed = datetime.fromisoformat(time)
-    except ValueError:
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone()
+    except (ValueError, OverflowError):
         return None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
