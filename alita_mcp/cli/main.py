@@ -41,6 +41,7 @@ from alita_mcp.cli.status import status
 from alita_mcp.cli.tasks.memory import memory
 from alita_mcp.cli.tasks.runs import show_runs
 from alita_mcp.cli.tasks.solve import OpenFlow, open_task_runner, solve
+from alita_mcp.cli.ui import ui
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
 from alita_mcp.machine import HTTP_CLIENTS, edge_error, lack_of_descriptors
 
@@ -63,7 +64,7 @@ GROUPS: dict[str, dict[str, Command]] = {
     },
     "Trust": {"review": review, "approve": approve, "revoke": revoke},
     "Tasks": {"solve": solve, "runs": show_runs, "memory": memory},
-    "Server": {"serve": serve, "stop": stop},
+    "Server": {"ui": ui, "serve": serve, "stop": stop},
 }  # fmt: skip
 """The commands in the order of `alita --help`."""
 

@@ -30,7 +30,7 @@ GROUPS = {
     "Library": ("search", "run", "synthesize", "list", "show", "log", "tool"),
     "Trust": ("review", "approve", "revoke"),
     "Tasks": ("solve", "runs", "memory"),
-    "Server": ("serve", "stop"),
+    "Server": ("ui", "serve", "stop"),
 }
 ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
 TOOL = [["tool", action] for action in ACTIONS]
