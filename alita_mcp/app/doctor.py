@@ -68,7 +68,7 @@ async def examine(
         "library": library,
         "policy": settings.policy,
         "model": settings.model,
-        "unknown_settings": find_unknown_settings(),
+        "unknown_settings": find_unknown_settings(settings.home),
         "open_files": lack_of_descriptors(settings.max_workers, HTTP_CLIENTS),
     }
 
