@@ -7,10 +7,11 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Literal
 
 import anyio
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.clock import now
@@ -78,6 +79,18 @@ class Activity(Value):
     """Since it began."""
     detail: dict[str, str] = Field(default_factory=dict)
     steps: tuple[Step, ...] = ()
+
+    @field_validator("time")
+    @classmethod
+    def _check_time(cls, time: str) -> str:
+        if datetime.fromisoformat(time).tzinfo is None:
+            raise ValueError("without a time zone")
+        return time
+
+    @property
+    def at(self) -> datetime:
+        """When this event happened."""
+        return datetime.fromisoformat(self.time)
 
     @property
     def tone(self) -> Tone:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+from pydantic import ValidationError
 
 from alita_mcp.app.activity import Activity, Kind, name_client, shown_detail, shown_text
 from alita_mcp.library.catalogue.use import FOUND_NOTHING, RAN_CODE
@@ -21,7 +24,10 @@ _ID = re.compile(r"[\w-]{1,64}")
 
 
 def activity_of(row: JournalRow) -> Activity | None:
-    """What a row of the journal tells, under the id that the feed gave it; None for rows that people need not see."""
+    """What a row of the journal tells, under the id that the feed gave it; None for rows that people need not see.
+
+    A row that is damaged is none of these.
+    """
     if row.event in _UNSHOWN:
         return None
     kind = _KINDS.get(row.event, "change")
@@ -41,18 +47,20 @@ def activity_of(row: JournalRow) -> Activity | None:
     if kind == "synthesis":
         words = words_of_outcome(fields)
         text, fields = words["text"], words["detail"]
-    return Activity(
-        id=known if isinstance(known, str) and _ID.fullmatch(known) else f"journal-{row.id}",
-        kind=kind,
-        phase="ended",
-        outcome=shown_text(outcome),
-        client=name_client(identity) if identity.client or owner == USER else f"{owner}'s client",
-        tool=shown_text(row.name or ""),
-        text=shown_text(text),
-        time=row.time,
-        seconds=seconds if isinstance(seconds, int | float) else 0.0,
-        detail=shown_detail(fields),
-    )
+    with suppress(ValidationError):
+        return Activity(
+            id=known if isinstance(known, str) and _ID.fullmatch(known) else f"journal-{row.id}",
+            kind=kind,
+            phase="ended",
+            outcome=shown_text(outcome),
+            client=name_client(identity) if identity.client or owner == USER else f"{owner}'s client",
+            tool=shown_text(row.name or ""),
+            text=shown_text(text),
+            time=row.time,
+            seconds=seconds if isinstance(seconds, int | float) else 0.0,
+            detail=shown_detail(fields),
+        )
+    return None
 
 
 def words_of_outcome(described: Mapping[str, Any]) -> dict[str, Any]:

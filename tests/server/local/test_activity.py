@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
-import anyio.to_thread
 import pytest
 
 from alita_mcp.app.activity import Activity, ActivityFeed, Subscription
@@ -15,7 +14,7 @@ from alita_mcp.server.transports.local.activity import follow_servers
 from tests.server.connections import publish_spin
 from tests.server.local.conftest import User, in_home
 from tests.server.local.test_shared_server import TURNS, client
-from tests.server.processes import PATIENCE_S
+from tests.server.processes import PATIENCE_S, gone
 
 pytestmark = [
     pytest.mark.process,
@@ -73,4 +72,4 @@ async def test_a_server_ends_though_somebody_listens(user: User) -> None:
         await wait_for(heard, lambda each: each.text == "water the plants")
         server = await user.server()
         server.terminate()
-        await anyio.to_thread.run_sync(server.wait, PATIENCE_S)
+        await gone([server])
