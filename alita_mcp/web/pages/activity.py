@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
-from sse_starlette.event import ServerSentEvent
-from sse_starlette.sse import EventSourceResponse
+from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
