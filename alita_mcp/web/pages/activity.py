@@ -51,7 +51,7 @@ def routes(site: Site) -> list[Route]:
         sending, receiving = anyio.create_memory_object_stream[ServerSentEvent]()
 
         async def send() -> None:
-            async with streams, sending:
+            async with streams, sending, receiving:
                 await send_changes(site, read_filters(request), sending)
 
         return EventSourceResponse(receiving, data_sender_callable=send)
