@@ -21,9 +21,9 @@ from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
-from alita_mcp.runs.code_run import CodeRequest, CodeRun, RecordedRun, RunOutcome
+from alita_mcp.runs.code_run import CodeRequest, CodeRun, CodeRunResult, RecordedRun, RunOutcome
 from alita_mcp.runs.execution import run_once
-from alita_mcp.runs.history.hints import RunHints
+from alita_mcp.runs.history.hints import RecurringProgram, RunHints
 from alita_mcp.runs.sessions.registry import Sessions
 from alita_mcp.runs.sessions.session import Place
 from alita_mcp.runs.tool_broker import (
@@ -37,7 +37,7 @@ from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.package_check import find_module, find_slip
-from alita_mcp.values import Grants, Manifest, Value
+from alita_mcp.values import Grants, Manifest
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.static.imports import package_checks
 
@@ -50,18 +50,6 @@ MAX_ENVIRONMENTS = 100
 """How many sets of packages are remembered with the environment built for them."""
 MAX_AT_ONCE = CALLS_PER_KEY + WAITING // 2
 """Runs under way and waiting; fewer than calls may be, so that calls of tools find a place in the queue too."""
-
-
-class CodeRunResult(Value):
-    """Result of one run of code, as its caller reads it."""
-
-    id: str
-    """Names the run in `from_run` and in `alita://runs/{id}`."""
-    run: CodeRun
-    session: str = ""
-    """The session that it was a step of."""
-    keep: str = ""
-    """How to keep it as a tool, where like code ran several times."""
 
 
 class CodeRunner:
@@ -168,6 +156,10 @@ class CodeRunner:
             return await self._record(request, identity, run, broker, activity=work.id)
         finally:
             self._under_way -= 1
+
+    async def list_recurring(self) -> list[RecurringProgram]:
+        """Programs that came back, as far as this process remembers runs."""
+        return await anyio.to_thread.run_sync(self._hints.list_recurring)
 
     async def _find_place(self, packages: tuple[str, ...], on_stage: ReportStage) -> Place:
         """The sandbox, and the environment with these packages, locked and built once while this process lives.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.journal_activity import words_of_outcome
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.journal.calls import words_of_query
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import SearchAnswer
-from alita_mcp.models.roles import RoleModels
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.journal import describe_outcome
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.toolsmith.toolsmith import Toolsmith
+
+if TYPE_CHECKING:
+    from alita_mcp.models.roles import RoleModels
+    from alita_mcp.toolsmith.toolsmith import Toolsmith
 
 
 async def search_tools(

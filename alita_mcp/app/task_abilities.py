@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -171,6 +172,9 @@ class RunAbilities:
             for file in run.files
             if file.name not in named and self._workspace.add(file.name, file.data)
         ]
+        written += filter(
+            None, (self._workspace.add_picture(b64decode(each.data), "png") for each in run.figures)
+        )
         value: dict[str, Any] = {"result": run.result}
         value |= {"stdout": run.stdout[:MAX_OUTPUT]} if run.stdout else {}
         value |= {"files": written} if written else {}

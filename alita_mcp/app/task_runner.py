@@ -72,10 +72,12 @@ class TaskRunner:
         ask: AskPerson | None = None,
         shown: ShowManifest = show_all,
         on_event: OnEvent | None = None,
+        uploads: Path | None = None,
     ) -> Job[Solution]:
         """Starts a run in the background; the job has the run's id. Cancelling the job stops the run.
 
-        `person` holds the questions that `ask` puts; `on_event` hears what happens.
+        `person` holds the questions that `ask` puts; `on_event` hears what happens; the folder `uploads` is removed
+        with the end of the run.
 
         Raises:
             UsageError: no model is configured, or too many tasks are under way.
@@ -90,7 +92,11 @@ class TaskRunner:
                 if on_event is not None:
                     await on_event(event)
 
-            return await self.solve(request, report, ask=ask, identity=identity, run=run, shown=shown)
+            try:
+                return await self.solve(request, report, ask=ask, identity=identity, run=run, shown=shown)
+            finally:
+                if uploads is not None:
+                    await _remove_folder(uploads)
 
         return self._jobs.start_task(work, run, identity.owner, person)
 
@@ -133,7 +139,7 @@ class TaskRunner:
         models: RoleModels,
     ) -> Solution:
         budget = request.budget
-        async with _open_workspace(request) as workspace:
+        async with _open_workspace(request, self._runs.files_folder(run)) as workspace:
             await self._runs.begin_run(run, request, identity.owner)
             # Its models, and those that make tools for it, are on the account of the run.
             limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
@@ -179,12 +185,16 @@ async def report_task(work: Work, event: TaskEvent) -> None:
 
 
 @asynccontextmanager
-async def _open_workspace(request: TaskRequest) -> AsyncIterator[Workspace]:
+async def _open_workspace(request: TaskRequest, kept: Path) -> AsyncIterator[Workspace]:
     folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
     try:
-        workspace = Workspace(folder)
+        workspace = Workspace(folder, kept)
         await anyio.to_thread.run_sync(workspace.fill, request.files, request.task)
         yield workspace
     finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+        await _remove_folder(folder)
+
+
+async def _remove_folder(folder: Path) -> None:
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))

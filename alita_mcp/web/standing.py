@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from alita_mcp.library.catalogue.waiting import WaitingVersion
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.trust.trust import may_hold_grants
 
 
 class Badge(NamedTuple):
@@ -17,14 +17,20 @@ class Badge(NamedTuple):
     word: str
 
 
-def badges_of(entry: CatalogueEntry, *, reviewed: bool) -> list[Badge]:
-    """Trust of the current version, and whatever keeps a tool from being called or seen as others are."""
+def badges_of(entry: CatalogueEntry, waiting: WaitingVersion | None, *, reviewed: bool) -> list[Badge]:
+    """Trust of the current version, and whatever keeps a tool from being called or seen as others are.
+
+    `waiting`: the version of it that asks for what it was not granted.
+    """
     trust = entry.manifest.trust
     found = [Badge("ok" if trust == "verified" else "warn", trust)]
     if entry.state != "enabled":
         found.append(Badge("bad", entry.state))
-    if not entry.approved:
-        found.append(Badge("warn", "waits for approval"))
+    if waiting is not None and not waiting.set_aside:
+        other = "" if waiting.manifest.version == waiting.current else f"v{waiting.manifest.version} "
+        found.append(Badge("warn", f"{other}waits for approval"))
+    elif not entry.approved:
+        found.append(Badge("warn", "not approved"))
     if not reviewed:
         found.append(Badge("", "unreviewed"))
     if entry.pinned:
@@ -37,17 +43,6 @@ def describe_standing(entry: CatalogueEntry) -> str:
     return f"v{entry.manifest.version}, {entry.state}{', pinned' if entry.pinned else ''}"
 
 
-def waiting_version(library: Library, entry: CatalogueEntry) -> int | None:
-    """The newest version, the current or a later one, that could be granted what it asks for and is not."""
-    manifests = [entry.manifest]
-    if entry.versions[-1] > entry.manifest.version:
-        known = library.tools.versions(entry.name)
-        manifests = [each.manifest for each in known if each.quarantined is None]
-    waiting = (
-        each.version
-        for each in manifests
-        if each.version >= entry.manifest.version
-        and may_hold_grants(each)
-        and library.effective_grants.of(each) is None
-    )
-    return next(waiting, None)
+def waiting_versions(library: Library) -> dict[str, WaitingVersion]:
+    """Versions that ask for what they were not granted, by the names of their tools; blocks."""
+    return {each.manifest.name: each for each in library.waiting_versions()}

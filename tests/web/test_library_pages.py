@@ -5,17 +5,22 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from alita_mcp.app import App
+from alita_mcp.app import App, open_app
 from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
 from alita_mcp.owners import Maker
+from alita_mcp.server.tools.admission import admit
+from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, MutationScore, Survivor
-from tests.library.factory import SLUGIFY, accepted, simple, version_folder
-from tests.web.visiting import csrf_token
+from tests.in_process import IN_PROCESS
+from tests.library.factory import SLUGIFY, accepted, forge, no_starters, simple, version_folder
+from tests.web.visiting import csrf_token, visiting
 
 HOSTILE = "\u202e<script>alert('x')</script>\u200b &amp; \x07 ]]>"
 
@@ -60,7 +65,8 @@ async def test_the_list_says_how_each_tool_stands_and_was_used(
     await library.settle()
     rows = rows_of(await page_of(browser, ""))
     assert "verified unreviewed 2, 1 failed error just now" in rows["slugify"]
-    assert "waits for approval" in rows["get_rates"]
+    assert "verified waits for approval unreviewed" in rows["get_rates"]
+    assert "not approved" in rows["http_request"]
     assert "provisional disabled unreviewed never called" in rows["turned_off"]
     assert "pinned" in rows["kept_first"]
     assert "verified never called" in rows["calculate"]
@@ -249,6 +255,19 @@ async def test_what_a_stranger_wrote_is_text_with_its_hidden_characters_spelled_
         assert "<img" not in page
     assert "\u202e" not in shown
     assert "\u200b" not in shown
+
+
+@pytest.mark.parametrize("moment", ["", "yesterday", "2026-13-40", "-1", "9999-12-31T23:59:59.999999"])
+async def test_a_forged_time_breaks_no_page(tmp_path: Path, moment: str) -> None:
+    settings = Settings(home=tmp_path / "other", sandbox=IN_PROCESS)
+    async with open_library(settings, starters=no_starters) as library:
+        manifest = await library.publish(simple("answers"), expected_version=0)
+    forge(version_folder(settings.home, manifest), manifest={"created_at": moment})
+    for file in settings.home.glob("library.sqlite3*"):
+        file.unlink()
+    async with open_app(settings, admit=admit) as app, visiting(app) as browser:
+        for place in ("", "/answers"):
+            assert "answers" in await page_of(browser, place)
 
 
 async def test_a_tool_of_200_kb_is_shown_in_part_and_whole(

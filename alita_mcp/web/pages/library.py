@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,11 +13,13 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry, JournalRow
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
-from alita_mcp.web.standing import Badge, badges_of, waiting_version
+from alita_mcp.web.standing import Badge, badges_of, waiting_versions
 
 TOOLS = 50
 """So many tools stand on one page."""
-FOUND = 20
+FOUND = 10
+LEAST = 0.2
+"""A tool is shown that has at least this share of the best one's probability."""
 MAX_QUERY = 1_000
 _VERDICTS = {
     "match": "A match.",
@@ -24,17 +28,12 @@ _VERDICTS = {
 }
 
 
-class ToolRow:
+class ToolRow(NamedTuple):
     """One tool in the list."""
 
-    def __init__(self, library: Library, entry: CatalogueEntry, last_call: JournalRow | None) -> None:
-        self.entry = entry
-        self.last_call = last_call
-        origin = library.tools.origin(entry.name, entry.manifest.version)
-        self.badges: list[Badge] = badges_of(entry, reviewed=origin.reviewed)
-        waiting = waiting_version(library, entry)
-        if waiting is not None and entry.approved:
-            self.badges.append(Badge("warn", f"v{waiting} waits for approval"))
+    entry: CatalogueEntry
+    badges: list[Badge]
+    last_call: JournalRow | None
 
 
 def routes(site: Site) -> list[Route]:
@@ -49,7 +48,9 @@ def routes(site: Site) -> list[Route]:
             answer = await library.search(words, FOUND)
             verdict = _VERDICTS[answer.fit]
             named = await anyio.to_thread.run_sync(_names_with, library, words)
-            names = list(dict.fromkeys([*named, *(hit.name for hit in answer.results)]))
+            least = LEAST * max([hit.score for hit in answer.results], default=0.0)
+            found = [hit.name for hit in answer.results if hit.score >= least]
+            names = list(dict.fromkeys([*named, *found]))
         else:
             names = await anyio.to_thread.run_sync(
                 lambda: library.tools.names(after=after, limit=TOOLS + 1, deleted=deleted)
@@ -79,6 +80,9 @@ def _names_with(library: Library, words: str) -> list[str]:
 
 
 def _rows(library: Library, names: list[str]) -> list[ToolRow]:
-    last_calls = library.tools.last_calls(names)
-    found = library.tools.some(names)
-    return [ToolRow(library, entry, last_calls.get(name)) for name, entry in found.items()]
+    last_calls, waiting, rows = library.tools.last_calls(names), waiting_versions(library), []
+    for name, entry in library.tools.some(names).items():
+        origin = library.tools.origin(name, entry.manifest.version)
+        badges = badges_of(entry, waiting.get(name), reviewed=origin.reviewed)
+        rows.append(ToolRow(entry, badges, last_calls.get(name)))
+    return rows
