@@ -12,6 +12,7 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.code_runner import CodeRunner
+from alita_mcp.app.inline_programs import InlinePrograms
 from alita_mcp.app.preparation import Preparation
 from alita_mcp.app.sandbox_lifespan import sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
@@ -60,6 +61,7 @@ class App:
         toolsmith: Toolsmith,
         code: CodeRunner,
         *,
+        programs: InlinePrograms,
         tasks: TaskRunner,
         web: WebAgent,
         preparation: Preparation,
@@ -75,6 +77,8 @@ class App:
         """How a person calls the command for this library from any shell."""
         self.code = code
         """The flow of `run_code`."""
+        self.programs = programs
+        """What the library says of programs that clients run in their own shells."""
         self.tasks = tasks
         """The flow of `solve_task`."""
         self.web = web
@@ -255,7 +259,9 @@ async def open_app(
         # 3. Code runs with these tools, and tasks with all of it.
         sessions = await stack.enter_async_context(open_sessions(settings))
         rights = CodeRights(settings, library, brokers)
-        code = CodeRunner(library, calls, rights, sessions, RunHints(runs))
+        hints = RunHints(runs)
+        code = CodeRunner(library, calls, rights, sessions, hints)
+        programs = InlinePrograms(library, hints, calls.verifier.why_not)
         readers = await stack.enter_async_context(open_readers())
         flows = Flows(library, calls, code, brokers, toolsmith, web, readers)
         tasks = TaskRunner(settings, flows, jobs, writers)
@@ -264,5 +270,6 @@ async def open_app(
         if serves and settings.prepare:
             background_tasks.start_soon(preparation.run_in_background)
         yield App(
-            settings, library, calls, jobs, toolsmith, code, tasks=tasks, web=web, preparation=preparation
-        )
+            settings, library, calls, jobs, toolsmith, code,
+            programs=programs, tasks=tasks, web=web, preparation=preparation,
+        )  # fmt: skip

@@ -22,12 +22,14 @@ from mcp.server.lowlevel import Server
 
 from alita_mcp import __version__
 from alita_mcp.sandbox.wire.duplex import Polled
+from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client.local import LOCAL_CLIENT, LocalClient
 from alita_mcp.server.transports.lines import serve_lines, split_lines
 from alita_mcp.server.transports.local.endpoint import (
     HAS_UNIX_SOCKETS,
     HELLO_WITHIN_S,
     MAX_HELLO,
+    MAX_QUESTION,
     STOPPING,
     Endpoint,
     Refused,
@@ -36,6 +38,7 @@ from alita_mcp.server.transports.local.endpoint import (
     proof,
     read_hello,
 )
+from alita_mcp.server.transports.local.hook_answers import answer_hook
 from alita_mcp.settings import Settings, absolute_home, whole_environment
 
 BACKLOG = 128
@@ -138,6 +141,8 @@ class LocalClients:
                 elif want == "stop":
                     self.stop_asked.set()
                     await self._closed.wait()  # whoever asked waits for the end of the connection
+                elif want == "hook":
+                    await self._answer_hook(stream, already_read)
             except (Refused, OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:
                 log.info("a local connection ended: %s", problem)
             except Exception:
@@ -162,6 +167,15 @@ class LocalClients:
             raise Refused("a process without the key of this user")
         process = hello.get("pid")
         return hello.get("alita", ""), process if isinstance(process, int) else None, following
+
+    async def _answer_hook(self, stream: SocketStream, already_read: bytes) -> None:
+        """Tells a client's hook about the program that it names in one line; nothing while the library is not open."""
+        with anyio.fail_after(HELLO_WITHIN_S):
+            line, _ = await _receive_line(stream, already_read, MAX_QUESTION)
+            app = self._server.shared.current if isinstance(self._server, DualEraServer) else None
+            if app is not None:
+                context = await answer_hook(app, line)
+                await stream.send(json.dumps({"context": context}).encode() + b"\n")
 
     async def _serve_client(self, stream: SocketStream, client: LocalClient, already_read: bytes) -> None:
         LOCAL_CLIENT.set(client)
@@ -228,12 +242,13 @@ async def _announce_stop(duplex: Duplex) -> None:
         await duplex.send(STOPPING + b"\n")
 
 
-async def _receive_line(stream: SocketStream) -> tuple[bytes, bytes]:
-    """The next line, and what followed it."""
-    received = b""
+async def _receive_line(
+    stream: SocketStream, received: bytes = b"", at_most: int = MAX_HELLO
+) -> tuple[bytes, bytes]:
+    """The next line, and what followed it; `received` was read before."""
     while b"\n" not in received:
-        if len(received) > MAX_HELLO:
+        if len(received) > at_most:
             raise Refused("a process that does not speak as alita does")
-        received += await stream.receive(MAX_HELLO)
+        received += await stream.receive(at_most)
     line, _, following = received.partition(b"\n")
     return line, following
