@@ -38,6 +38,8 @@ LOOKED_AT = 3
 """So many of the tools that a search finds are compared."""
 NEEDED_WORDS = {"match": 1, "possible": 3}
 """Names that the code of a program and of a tool must share, by how well the tool's description fits."""
+SHARED_FROM = 0.6
+"""So much of a program's names must be in the tool."""
 _BUILTINS = frozenset(dir(builtins))
 _COMMON_NAMES = """
 add append args argv count data decode dump dumps encode endswith exit extend fields file find format get group index
@@ -179,8 +181,8 @@ class InlinePrograms:
             return None
         # 1. It is the code of a tool, once more.
         outlines = await self._read_outlines()
-        for entry, tool in outlines:
-            if _is_same(program, tool):
+        for entry, outline in outlines:
+            if _is_same(program, outline):
                 return entry
         # 2. A tool is described as it is, and shares names with it that few programs have.
         need = description.strip() or program.intent
@@ -188,13 +190,11 @@ class InlinePrograms:
             return None
         by_name = {entry.name: tool for entry, tool in outlines}
         for hit in (await self._library.search(need, LOOKED_AT)).results:
-            found, needed = by_name.get(hit.name), NEEDED_WORDS.get(band(hit.score))
-            if (
-                found
-                and needed
-                and program.modules <= found.modules
-                and len(program.words & found.words) >= needed
-            ):
+            tool, needed = by_name.get(hit.name), NEEDED_WORDS.get(band(hit.score))
+            if tool is None or needed is None or not program.modules <= tool.modules:
+                continue
+            shared = len(program.words & tool.words)
+            if shared >= max(needed, SHARED_FROM * len(program.words)):
                 return hit.entry
         return None
 

@@ -19,6 +19,8 @@ from alita_mcp.runs.history.store import RunStore
 
 AFTER = 3
 """So many runs with different values make a hint."""
+EXAMPLES = 2
+"""So many of them ran in the sandbox: a single result proves nothing."""
 MAX_EXAMPLES = 10
 """A tool is proposed with so many runs, the newest with different values."""
 MAX_HINTED = 2_000
@@ -43,7 +45,7 @@ class RunHints:
         if not key or not run.ok or run.session or (owner, key, run.status) in self._hinted:
             return ""
         different = self._different(key, owner)
-        if len(different) < AFTER:
+        if len(different) < AFTER or sum(each.ok for each in different) < EXAMPLES:
             return ""
         shown = different[-MAX_EXAMPLES:]
         try:
@@ -69,8 +71,8 @@ class RunHints:
         if count < AFTER or not self._is_first(owner, program.key, run.status):
             return ""
         return (
-            f"this program ran {count} times with different values. To keep it as a tool, send it to `run_code` once, "
-            "with what it reads from files in `arguments`: the answer says how"
+            f"this program ran {count} times with different values. To keep it as a tool, send it to `run_code` "
+            "with two of them, and with what it reads from files in `arguments`: the answer says how"
         )
 
     def _different(self, key: str, owner: str) -> list[RecordedRun]:
