@@ -1,14 +1,35 @@
-"""Stages of long work: the type of who hears of them, one that ignores them, and work that several wait for."""
+"""Stages of long work: the types of who hears of them, one that ignores them, and work that several wait for."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol, runtime_checkable
 
 import anyio
 
 PAUSE_S = 0.5
 ReportStage = Callable[[str], Awaitable[None]]
 """Reports the stage that begins, in a few words."""
+
+
+StageOutcome = Literal["passed", "weak", "failed"]
+"""`weak`: it lowers the trust, and rejects nothing."""
+
+
+@runtime_checkable
+class HearsEnds(Protocol):
+    """A `ReportStage` that hears how each stage ended, too."""
+
+    def end_stage(self, stage: str, outcome: StageOutcome, text: str) -> None:
+        """A stage ended; `text` says what was found."""
+        ...
+
+
+def report_end(on_stage: ReportStage, stage: str, outcome: StageOutcome, text: str = "") -> None:
+    """Reports how a stage ended, where anybody hears that."""
+    listener: object = on_stage
+    if isinstance(listener, HearsEnds):
+        listener.end_stage(stage, outcome, text)
 
 
 async def ignore_stage(_stage: str) -> None:

@@ -1,4 +1,4 @@
-"""Settings: one frozen value read from `ALITA_*` variables; the only reader of the environment."""
+"""Settings: one frozen value read from `ALITA_*` variables, then from `alita.toml`; the only reader of both."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 import os
 import sys
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +22,7 @@ from pydantic_settings import (
 )
 
 from alita_mcp.errors import UsageError
+from alita_mcp.settings_file import find_line, read_settings_file
 from alita_mcp.values import Value
 
 
@@ -124,8 +126,32 @@ class _Variables(EnvSettingsSource):
         return super().get_field_value(field, field_name)
 
 
+class _SettingsFile(PydanticBaseSettingsSource):
+    """`alita.toml` in the home that the program or the environment names; it cannot set `home` or `limits`."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
+        return None, field_name, False  # `__call__` reads all of them
+
+    def __call__(self) -> dict[str, Any]:
+        home = absolute_home(Path(self.current_state.get("home") or default_home()))
+        found = read_settings_file(home)
+        if "home" in found:
+            raise UsageError(
+                f"{find_line(home, 'home')}: the home cannot be set in a file that lies in it.",
+                hint="Set ALITA_HOME, and delete the line.",
+            )
+        for name in ("workspace", "secrets_file"):
+            if isinstance(found.get(name), str):
+                found[name] = home / Path(found[name]).expanduser()
+        return {name: value for name, value in found.items() if name in _setting_names()}
+
+
+def _setting_names() -> list[str]:
+    return [name for name in Settings.model_fields if name != "limits"]
+
+
 class Settings(BaseSettings):
-    """Everything a person can set; each field except `limits` is read from `ALITA_<NAME>`."""
+    """Everything a person can set; each field except `limits` is read from `ALITA_<NAME>`, then from `alita.toml`."""
 
     model_config = SettingsConfigDict(env_prefix="ALITA_", frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -209,40 +235,72 @@ class Settings(BaseSettings):
         *_others: PydanticBaseSettingsSource,
         **_unused: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What the program gives, then the environment."""
-        return init_settings, _Variables(settings_cls)
+        """What the program gives, then the environment, then the file in the home."""
+        return init_settings, _Variables(settings_cls), _SettingsFile(settings_cls)
 
 
 def read_settings() -> Settings:
-    """Settings from the environment.
+    """Settings from the environment and from `alita.toml`.
 
     Raises:
-        UsageError: a variable has an invalid value; the message names it.
+        UsageError: a value is invalid, or the file cannot be used; the message names the variable, or file and line.
     """
     try:
         return Settings()
     except ValidationError as invalid:
         first = invalid.errors()[0]
-        variable = f"ALITA_{first['loc'][0]}".upper()
-        given = "" if first["loc"][0] == "token" else f"={first['input']!r}"
+        name = str(first["loc"][0])
+        given = "" if name == "token" else f"={first['input']!r}"
+        problem = first["msg"].removeprefix("Value error, ")
+        variable = f"ALITA_{name.upper()}"
+        if any(each.upper() == variable and value for each, value in os.environ.items()):
+            raise UsageError(
+                f"Invalid {variable}{given}: {problem}.",
+                hint=f"Fix or unset {variable}; docs/settings.md lists its values.",
+            ) from invalid
         raise UsageError(
-            f"Invalid {variable}{given}: {first['msg'].removeprefix('Value error, ')}.",
-            hint=f"Fix or unset {variable}; docs/settings.md lists its values.",
+            f"Invalid {name}{given} in {find_line(_home_of_environment(), name)}: {problem}.",
+            hint="Fix or delete the line; docs/settings.md lists its values.",
         ) from invalid
 
 
-def find_unknown_settings() -> list[str]:
-    """A sentence for each `ALITA_` variable that is set and is no setting, with the nearest one that is."""
-    fields = [name.upper() for name in Settings.model_fields if name != "limits"]
-    known = {name: f"ALITA_{name}" for name in fields} | {key: key for key in SEARCH_KEYS.values()}
+def find_unknown_settings(home: Path) -> list[str]:
+    """A sentence for each `ALITA_` variable, and each key of the home's file, that is no setting, with the nearest."""
+    fields = _setting_names()
+    variables = {name.upper(): f"ALITA_{name.upper()}" for name in fields}
+    variables |= {key: key for key in SEARCH_KEYS.values()}
     sentences = []
+
+    def add_sentence(what: str, name: str, known: dict[str, str]) -> None:
+        nearest = [known[each] for each in difflib.get_close_matches(name, known, n=1, cutoff=0.7)]
+        advice = f"did you mean {nearest[0]}?" if nearest else "docs/settings.md lists the settings."
+        sentences.append(f"{what} is not a setting and is ignored: {advice}")
+
     for variable in sorted(os.environ):
         name = variable.removeprefix("ALITA_")
-        if name != variable and name not in fields and not name.startswith("TEST_"):
-            nearest = [known[each] for each in difflib.get_close_matches(name, known, n=1, cutoff=0.7)]
-            advice = f"did you mean {nearest[0]}?" if nearest else "docs/settings.md lists the settings."
-            sentences.append(f"{variable} is not a setting and is ignored: {advice}")
+        if name != variable and name.lower() not in fields and not name.startswith("TEST_"):
+            add_sentence(variable, name, variables)
+    home = absolute_home(home)
+    for key in read_settings_file(home):
+        if key not in (*fields, "home"):
+            named = {name: name for name in fields if name != "home"}
+            add_sentence(f"{key} in {find_line(home, key)}", key.lower().removeprefix("alita_"), named)
     return sentences
+
+
+def settings_in_environment() -> dict[str, str]:
+    """The `ALITA_` variables that are set, for a server started elsewhere: paths absolute, without the token."""
+    variables = {}
+    for variable, value in os.environ.items():
+        prefix, _, name = variable.lower().partition("_")
+        if prefix == "alita" and value and name in Settings.model_fields and name not in ("limits", "token"):
+            is_path = "Path" in str(Settings.model_fields[name].annotation)
+            variables[variable.upper()] = str(absolute_home(Path(value))) if is_path else value
+    return dict(sorted(variables.items()))
+
+
+def _home_of_environment() -> Path:
+    return absolute_home(Path(key_from("ALITA_HOME") or default_home()))
 
 
 def isolate_litellm() -> None:
@@ -265,14 +323,21 @@ def key_from(variable: str) -> str | None:
     return os.environ.get(variable) or None
 
 
+@cache
+def keys_in_use() -> set[str]:
+    """Keys that this process took from the system keyring or a file, to be kept out of messages as well."""
+    return set()
+
+
 def environment_keys() -> frozenset[str]:
-    """The values of all variables whose names look like those of credentials, to be kept out of messages."""
+    """The values of all variables whose names look like those of credentials, and of keys that a person stored."""
     words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
-    return frozenset(
+    named = {
         value
         for name, value in os.environ.items()
         if len(value) >= 8 and any(word in name.upper() for word in words)
-    )
+    }
+    return frozenset(named | keys_in_use())
 
 
 def whole_environment() -> dict[str, str]:

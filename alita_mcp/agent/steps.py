@@ -67,9 +67,10 @@ class Steps:
         begun, spent = time.monotonic(), self._run.parts.meter.usage.cost_usd or 0.0
         await self._run.emit("step_started", f"{number}. {call.name}", {"number": number})
         observation: Observation | None = None
+        made = ""
         try:
             outcome = await self._make_call(call)
-            ok = outcome.ok
+            ok, made = outcome.ok, outcome.made
             self._run.access.has_private_data |= outcome.is_private
             if ok or outcome.value is not None:
                 observation = await self._run.observations.keep_value(number, outcome)
@@ -92,6 +93,7 @@ class Steps:
             ok=ok,
             observation=text,
             reference=observation.reference if observation else "",
+            made=made,
             seconds=round(time.monotonic() - begun, 3),
             cost_usd=(self._run.parts.meter.usage.cost_usd or 0.0) - spent,
         )

@@ -57,6 +57,8 @@ class Step(Value):
     """What the model was shown."""
     reference: str = ""
     """`o7`: names the whole value for later steps."""
+    made: str = ""
+    """The tool that it made."""
     seconds: float = 0.0
     cost_usd: float = 0.0
 
@@ -135,6 +137,30 @@ class TaskEvent(Value):
 
 RunStatus = Literal["running", "finished", "stopped", "died"]
 """`stopped`: by its budget, a person or for want of a model; `died`: its process ended first."""
+
+
+class RunFile(Value):
+    """A file that code of a run wrote."""
+
+    name: str
+    size: int
+    """In bytes."""
+
+
+class RunProgress(Value):
+    """How far a run is."""
+
+    run: str
+    task: str
+    at: str
+    owner: str
+    status: RunStatus
+    events: tuple[TaskEvent, ...] = ()
+    solution: Solution | None = None
+    """Of a run that has ended."""
+    files: tuple[RunFile, ...] = ()
+    mark: tuple[int, bool] = (0, False)
+    """Differs when anything has come."""
 
 
 class RunSummary(Value):

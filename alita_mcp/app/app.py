@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
-from alita_mcp.app.code_rights import CodeRights
-from alita_mcp.app.code_runner import CodeRunner
-from alita_mcp.app.inline_programs import InlinePrograms
+from alita_mcp.app.followed import make_tool, search_tools
 from alita_mcp.app.preparation import Preparation
 from alita_mcp.app.sandbox_lifespan import sandbox_lifespan
-from alita_mcp.app.task_abilities import Flows
-from alita_mcp.app.task_runner import TaskRunner
 from alita_mcp.errors import AlitaError, ExtraMissing
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
@@ -32,19 +30,22 @@ from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.research.web_agent import WebAgent, open_web_agent
-from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import RunStore
 from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, find_unknown_settings
-from alita_mcp.toolsmith.context import Advice
 from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
-from alita_mcp.toolsmith.publishing import Admit
 from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import WrittenFrom
+
+if TYPE_CHECKING:
+    from alita_mcp.app.code_runner import CodeRunner
+    from alita_mcp.app.inline_programs import InlinePrograms
+    from alita_mcp.app.task_runner import TaskRunner
+    from alita_mcp.toolsmith.publishing import Admit
+    from alita_mcp.toolsmith.toolsmith import Toolsmith
 
 log = logging.getLogger(__name__)
 
@@ -58,35 +59,53 @@ class App:
         library: Library,
         calls: Calls,
         jobs: Jobs,
-        toolsmith: Toolsmith,
-        code: CodeRunner,
         *,
-        programs: InlinePrograms,
-        tasks: TaskRunner,
+        open_toolsmith: Callable[[], Toolsmith],
+        open_code: Callable[[], CodeRunner],
+        open_programs: Callable[[], InlinePrograms],
+        open_tasks: Callable[[App], TaskRunner],
         web: WebAgent,
         preparation: Preparation,
+        activity: ActivityFeed,
     ) -> None:
         self.settings = settings
+        self.activity = activity
+        """Feed of what happens here."""
         self.library = library
         self.calls = calls
         """The flow of a call of a tool."""
         self.sandbox = calls.sandbox
         self.jobs = jobs
-        self.toolsmith = toolsmith
         self.alita = alita_command(settings.home)
         """How a person calls the command for this library from any shell."""
-        self.code = code
-        """The flow of `run_code`."""
-        self.programs = programs
-        """What the library says of programs that clients run in their own shells."""
-        self.tasks = tasks
-        """The flow of `solve_task`."""
         self.web = web
         """Search and reading of the web."""
         self.preparation = preparation
         """What is done before a first call would wait for it."""
-        self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
+        self.approvals = Approvals(settings, library, jobs, lambda: self.toolsmith, self.alita)
         self._promotion = Promotion(settings.promoted)
+        self._open_toolsmith, self._open_code, self._open_tasks = open_toolsmith, open_code, open_tasks
+        self._open_programs = open_programs
+
+    @cached_property
+    def toolsmith(self) -> Toolsmith:
+        """Makes tools. Its modules are loaded when it is first used: a client waits for a server's first list."""
+        return self._open_toolsmith()
+
+    @cached_property
+    def code(self) -> CodeRunner:
+        """The flow of `run_code`; loaded as the toolsmith is."""
+        return self._open_code()
+
+    @cached_property
+    def programs(self) -> InlinePrograms:
+        """What the library says of programs that clients run in their own shells; loaded as the toolsmith is."""
+        return self._open_programs()
+
+    @cached_property
+    def tasks(self) -> TaskRunner:
+        """The flow of `solve_task`; loaded as the toolsmith is."""
+        return self._open_tasks(self)
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in a stable order."""
@@ -116,9 +135,7 @@ class App:
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
     ) -> SearchAnswer:
         """Finds tools that serve a need, best first, with a calibrated word on whether any does."""
-        found = await self.library.search(query, limit)
-        self.library.calls.record_search(query, found, identity)
-        return found
+        return await search_tools(self.activity, self.library, query, limit, identity)
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
         """Starts a synthesis; returns its outcome, or `working` when it takes longer than that limit.
@@ -137,7 +154,7 @@ class App:
         """
 
         async def work(enter: ReportStage) -> Outcome:
-            return await self.toolsmith.make(request, enter)
+            return await make_tool(self.activity, self.toolsmith, request, enter)
 
         def is_still_true(outcome: Outcome) -> bool:
             if not isinstance(outcome, Created):
@@ -228,7 +245,7 @@ async def open_app(
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
-        for warning in find_unknown_settings():
+        for warning in find_unknown_settings(settings.home):
             log.warning("%s", warning)
         if isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)
@@ -243,9 +260,13 @@ async def open_app(
 
         # 2. Tools are made and called. A tool may call others, so brokers and calls need one another.
         writers = roles if roles.is_configured else None
-        toolsmith = Toolsmith(
-            library, sandbox, settings, admit, writers, Advice(web if writers else None, runs)
-        )
+
+        def open_toolsmith() -> Toolsmith:
+            from alita_mcp.toolsmith.context import Advice
+            from alita_mcp.toolsmith.toolsmith import Toolsmith
+
+            advice = Advice(web if writers else None, runs)
+            return Toolsmith(library, sandbox, settings, admit, writers, advice)
 
         async def call_tool(
             name: str, arguments: dict[str, Any], chain: tuple[str, ...], identity: ClientIdentity
@@ -253,23 +274,49 @@ async def open_app(
             return (await calls.run_tool(name, arguments, chain=chain, identity=identity)).result
 
         tools_model = model or (roles.default_model() if writers else None)
+        activity = ActivityFeed()
         brokers = BrokerFactory(settings, library, tools_model, call_tool)
-        calls = Calls(library, sandbox, brokers.broker_for, brokers.lacks)
+        calls = Calls(library, sandbox, brokers.broker_for, brokers.lacks, activity)
 
         # 3. Code runs with these tools, and tasks with all of it.
         sessions = await stack.enter_async_context(open_sessions(settings))
-        rights = CodeRights(settings, library, brokers)
-        hints = RunHints(runs)
-        code = CodeRunner(library, calls, rights, sessions, hints)
-        programs = InlinePrograms(library, hints, calls.verifier.why_not)
+
+        def open_code() -> CodeRunner:
+            from alita_mcp.app.code_rights import CodeRights
+            from alita_mcp.app.code_runner import CodeRunner
+            from alita_mcp.runs.history.hints import RunHints
+
+            rights = CodeRights(settings, library, brokers)
+            return CodeRunner(library, calls, rights, sessions, RunHints(runs), activity)
+
+        def open_programs() -> InlinePrograms:
+            from alita_mcp.app.inline_programs import InlinePrograms
+            from alita_mcp.runs.history.hints import RunHints
+
+            return InlinePrograms(library, RunHints(runs), calls.verifier.why_not)
+
         readers = await stack.enter_async_context(open_readers())
-        flows = Flows(library, calls, code, brokers, toolsmith, web, readers)
-        tasks = TaskRunner(settings, flows, jobs, writers)
+
+        def open_tasks(app: App) -> TaskRunner:
+            from alita_mcp.app.task_abilities import Flows
+            from alita_mcp.app.task_runner import TaskRunner
+
+            flows = Flows(library, calls, app.code, brokers, app.toolsmith, web, readers, activity)
+            return TaskRunner(settings, flows, jobs, writers)
 
         preparation = Preparation(library, sandbox, calls.verifier)
         if serves and settings.prepare:
             background_tasks.start_soon(preparation.run_in_background)
         yield App(
-            settings, library, calls, jobs, toolsmith, code,
-            programs=programs, tasks=tasks, web=web, preparation=preparation,
-        )  # fmt: skip
+            settings,
+            library,
+            calls,
+            jobs,
+            open_toolsmith=open_toolsmith,
+            open_code=open_code,
+            open_programs=open_programs,
+            open_tasks=open_tasks,
+            web=web,
+            preparation=preparation,
+            activity=activity,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from alita_mcp.errors import AlitaError, ModelError, UsageError
@@ -25,7 +26,7 @@ class Approvals:
     """Asks the person at a client about each version that waits, once for each client."""
 
     def __init__(
-        self, settings: Settings, library: Library, jobs: Jobs, toolsmith: Toolsmith, alita: str
+        self, settings: Settings, library: Library, jobs: Jobs, toolsmith: Callable[[], Toolsmith], alita: str
     ) -> None:
         """`alita`: how people call the command here."""
         self._settings, self._library, self._alita = settings, library, alita
@@ -66,7 +67,7 @@ class Approvals:
                 refusal = await self._ask_and_approve(stored, person, question, seen, identity)
             if self._library.effective_grants.of(stored.manifest) is None:
                 return waiting.model_copy(update={"asked": refusal})
-            outcome = await self._toolsmith.outcome_of(stored.manifest, stored.report)
+            outcome = await self._toolsmith().outcome_of(stored.manifest, stored.report)
             if not isinstance(outcome, Created):
                 return outcome
             return outcome.model_copy(update={"breaks": waiting.breaks})

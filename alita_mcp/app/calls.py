@@ -11,9 +11,10 @@ from typing import Any
 
 import anyio
 
+from alita_mcp.app.activity import ActivityFeed, Work
 from alita_mcp.app.svg import draw_svg
 from alita_mcp.app.version_verifier import Lacks, VersionVerifier
-from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import InvalidArguments, SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.naming import not_current_error
@@ -68,12 +69,15 @@ class _Call:
     identity: ClientIdentity
     sandbox: str
     """Kind of the sandbox; the one expected until it is chosen."""
+    activity: str
+    """Its id in the feed."""
     broker: GrantedBroker | None = None
     started: float = field(default_factory=time.monotonic)
 
     def journal_detail(self) -> dict[str, Any]:
         seconds = round(time.monotonic() - self.started, 6)
         detail: dict[str, Any] = {"seconds": seconds, "sandbox": self.sandbox, **self.identity.journal_detail}
+        detail["activity"] = self.activity
         events = self.broker.events if self.broker else ()
         if events:
             detail["events"] = [event.model_dump(mode="json") for event in events[:MAX_EVENTS]]
@@ -90,8 +94,11 @@ class Calls:
         sandbox: Sandbox,
         broker_for: BrokerFor,
         lacks: Lacks | None = None,
+        feed: ActivityFeed | None = None,
     ) -> None:
+        """Calls are published to the feed."""
         self.sandbox = sandbox
+        self._feed = feed or ActivityFeed()
         self._library = library
         self.verifier = VersionVerifier(library, sandbox, lacks)
         self._broker_for = broker_for
@@ -119,6 +126,25 @@ class Calls:
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
+        text = f"called by {chain[-1]}" if chain else ""
+        with self._feed.follow("call", identity, tool=name, text=text) as work:
+            try:
+                return await self._run_followed(work, name, arguments, version, chain, identity, on_stage)
+            except (ToolNotFound, ToolUnavailable, InvalidArguments) as refused:
+                work.end("refused", text=type(refused).__name__)
+                raise
+
+    async def _run_followed(
+        self,
+        work: Work,
+        name: str,
+        arguments: dict[str, Any],
+        version: int | None,
+        chain: tuple[str, ...],
+        identity: ClientIdentity,
+        on_stage: ReportStage,
+    ) -> ToolRunResult:
+        on_stage = work.also(on_stage)
         # 1. Refuse what could only fail, before gates run or a person is asked.
         entry = self._library.entry(name)
         if entry.state == "enabled":
@@ -138,7 +164,7 @@ class Calls:
         arguments = await off_loop(fits, large=is_large(arguments))
 
         # 3. Run. Whatever ends the call is journalled.
-        call = _Call(stored, arguments, chain, identity, kind_of_calls(self.sandbox))
+        call = _Call(stored, arguments, chain, identity, kind_of_calls(self.sandbox), work.id)
         try:
             result = await self._run_in_sandbox(call, on_stage)
         except SandboxError as failure:
@@ -147,15 +173,26 @@ class Calls:
             self._library.calls.record_sandbox_failure(
                 name, manifest.version, **said, **call.journal_detail()
             )
+            work.end("sandbox failed", text=said["message"], detail=call.journal_detail())
             raise
         except anyio.get_cancelled_exc_class():
             self._library.calls.record(
                 name, manifest.version, ok=True, status="cancelled", **call.journal_detail()
             )
             raise
+        # What a program or another tool calls again and again would not have been written again and again.
+        spared = len(stored.code.encode()) if result.ok and not chain else 0
+        detail = call.journal_detail()
         self._library.calls.record(
-            name, manifest.version, ok=result.ok, status=result.status, **call.journal_detail()
+            name,
+            manifest.version,
+            ok=result.ok,
+            status=result.status,
+            code_bytes=spared,
+            identity=identity,
+            **detail,
         )
+        work.end(result.status, detail={"version": manifest.version, **detail})
         return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox)
 
     async def _run_in_sandbox(self, call: _Call, on_stage: ReportStage) -> RunResult:

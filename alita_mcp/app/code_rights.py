@@ -108,9 +108,8 @@ class CodeRights:
             await on_stage("approval")
             refusal = await ask_for_approval(person, question)
             if not refusal:
-                await anyio.to_thread.run_sync(self._approvals.approve, number, asked.digest)
-                origin = {"from": "elicitation", "digest": asked.digest, **identity.journal_detail}
-                await self._library.record("code approved", None, origin)
+                origin = {"from": "elicitation", **identity.journal_detail}
+                await self._library.approve_code(number, asked.digest, origin)
                 return None
         how = f"A person can approve it: `alita approve --code {number}`. Then call run_code again."
         return CodeWaits(grants=in_words(asked.grants), how=how, asked=refusal)

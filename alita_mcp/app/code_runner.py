@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio.to_thread
 
+from alita_mcp.app.activity import ActivityFeed, Work
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_advice import add_advice
 from alita_mcp.app.code_rights import CHAIN, CodeRights, CodeWaits
@@ -20,7 +21,7 @@ from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
-from alita_mcp.runs.code_run import CodeRequest, CodeRun, RecordedRun, RunOutcome
+from alita_mcp.runs.code_run import CodeRequest, CodeRun, CodeRunResult, RecordedRun, RunOutcome
 from alita_mcp.runs.execution import run_once
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.sessions.registry import Sessions
@@ -36,7 +37,7 @@ from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.package_check import find_module, find_slip
-from alita_mcp.values import Grants, Manifest, Value
+from alita_mcp.values import Grants, Manifest
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.static.imports import package_checks
 
@@ -51,25 +52,20 @@ MAX_AT_ONCE = CALLS_PER_KEY + WAITING // 2
 """Runs under way and waiting; fewer than calls may be, so that calls of tools find a place in the queue too."""
 
 
-class CodeRunResult(Value):
-    """Result of one run of code, as its caller reads it."""
-
-    id: str
-    """Names the run in `from_run` and in `alita://runs/{id}`."""
-    run: CodeRun
-    session: str = ""
-    """The session that it was a step of."""
-    keep: str = ""
-    """How to keep it as a tool, where like code ran several times."""
-
-
 class CodeRunner:
     """Runs code once, with the rights of a tool without grants."""
 
     def __init__(
-        self, library: Library, calls: Calls, rights: CodeRights, sessions: Sessions, hints: RunHints
+        self,
+        library: Library,
+        calls: Calls,
+        rights: CodeRights,
+        sessions: Sessions,
+        hints: RunHints,
+        feed: ActivityFeed,
     ) -> None:
-        """No sandbox starts before the first run."""
+        """No sandbox starts before the first run; runs are published to the feed."""
+        self._feed = feed
         self._library = library
         self._calls = calls
         self._rights = rights
@@ -101,6 +97,33 @@ class CodeRunner:
             SandboxBusy: too many runs or calls wait already, or all sessions are busy.
             SandboxError: the sandbox failed, not the code.
         """
+        text = f"a step of session {request.session}" if request.session else ""
+        with self._feed.follow("code", identity, text=text) as work:
+            on_stage = work.also(on_stage)
+            outcome = await self._run_followed(work, request, identity, on_stage, person, shown, files)
+            if isinstance(outcome, CodeWaits):
+                work.end(outcome.status, text=", ".join(outcome.grants))
+            else:
+                run = outcome.run
+                fields = {
+                    "error": run.error_type,
+                    "sandbox": run.sandbox,
+                    "tools": run.tools,
+                    "run": outcome.id,
+                }
+                work.end(run.status, detail=fields)
+        return outcome
+
+    async def _run_followed(
+        self,
+        work: Work,
+        request: CodeRequest,
+        identity: ClientIdentity,
+        on_stage: ReportStage,
+        person: PendingQuestions | None,
+        shown: ShowManifest,
+        files: Path | None,
+    ) -> CodeRunResult | CodeWaits:
         request.check()
         slip = find_module(request.packages) or find_slip(request.packages, pinned_are_meant=True)
         for unfit in (*package_checks(request.packages), *([slip] if slip else [])):
@@ -129,7 +152,8 @@ class CodeRunner:
                 if isinstance(outer, ToolBroker):
                     run = outer.add_calls(run)
                 run = add_advice(run, request)
-            return await self._record(request, identity, _without_secrets(run, broker), broker)
+            run = _without_secrets(run, broker)
+            return await self._record(request, identity, run, broker, activity=work.id)
         finally:
             self._under_way -= 1
 
@@ -160,7 +184,12 @@ class CodeRunner:
             del self._environments[key]
 
     async def _record(
-        self, request: CodeRequest, identity: ClientIdentity, run: CodeRun, broker: GrantedBroker | None
+        self,
+        request: CodeRequest,
+        identity: ClientIdentity,
+        run: CodeRun,
+        broker: GrantedBroker | None,
+        activity: str,
     ) -> CodeRunResult:
         """Journals a run, keeps its files so that they can be read, and remembers it for `from_run`."""
         record = record_of(request, run)
@@ -175,6 +204,7 @@ class CodeRunner:
             error=run.error_type,
             tools=run.tools,
             events=events,
+            activity=activity,
         )
         if run.files:
             files = {file.name: file.data for file in run.files}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -24,6 +25,8 @@ BEGINS_AFTER_S = 1.0
 """A client that just started a server has its first questions answered before."""
 STEPS_BACK_S = 0.1
 """How long each case of a proof waits for the calls under way; the gates count time."""
+LOADED_LATER = ("alita_mcp.toolsmith.toolsmith", "alita_mcp.app.code_runner")
+"""What no list of tools waits for."""
 LOCK = "preparing.lock"
 
 log = logging.getLogger(__name__)
@@ -63,12 +66,14 @@ class Preparation:
                 self._no_call.set()
 
     async def run_in_background(self) -> None:
-        """Proves what no other process of this home is proving, then starts a worker.
+        """Loads what makes tools, proves what no other process of this home is proving, then starts a worker.
 
         Never raises: a call of a tool says why it cannot run.
         """
         await anyio.sleep(BEGINS_AFTER_S)
         try:
+            for module in LOADED_LATER:
+                await anyio.to_thread.run_sync(importlib.import_module, module)
             sandbox = await self._verifier.choose_sandbox()
             with suppress(TimeoutError):  # another process does it
                 async with wait_for_lock(self._library.home / LOCK, 0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,10 +14,12 @@ import anyio.to_thread
 
 from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool, FoundTools
 from alita_mcp.agent.actions.workspace import Workspace
+from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.code_rights import CodeWaits
 from alita_mcp.app.code_runner import FILES, CodeRunner, ShowManifest
+from alita_mcp.app.followed import make_tool, search_tools
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
@@ -62,6 +65,7 @@ class Flows:
     web: WebAgent
     readers: Readers
     """Processes that read files."""
+    activity: ActivityFeed
     models: RoleModels | None = None
     """Models on the budget of the run, for the tools that it has made; None: the toolsmith's own."""
 
@@ -85,8 +89,8 @@ class RunAbilities:
 
     async def search_tools(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""
-        found = await self._flows.library.search(query, limit)
-        self._flows.library.calls.record_search(query, found, self._identity)
+        flows = self._flows
+        found = await search_tools(flows.activity, flows.library, query, limit, self._identity)
         tools = tuple(tool for hit in found.results if (tool := self._describe_tool(hit.entry, hit.score)))
         return FoundTools(fit=found.fit if tools else "none", tools=tools)
 
@@ -168,6 +172,9 @@ class RunAbilities:
             for file in run.files
             if file.name not in named and self._workspace.add(file.name, file.data)
         ]
+        written += filter(
+            None, (self._workspace.add_picture(b64decode(each.data), "png") for each in run.figures)
+        )
         value: dict[str, Any] = {"result": run.result}
         value |= {"stdout": run.stdout[:MAX_OUTPUT]} if run.stdout else {}
         value |= {"files": written} if written else {}
@@ -192,7 +199,8 @@ class RunAbilities:
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")
         wanted = wanted.model_copy(update={"looks_up": request.looks_up})
-        outcome = await self._flows.toolsmith.make(wanted, self._on_stage, self._flows.models)
+        flows = self._flows
+        outcome = await make_tool(flows.activity, flows.toolsmith, wanted, self._on_stage, flows.models)
         value = outcome.model_dump(mode="json", exclude_defaults=True) | {"status": outcome.status}
         if isinstance(outcome, Created | Exists):
             made = outcome.tool if isinstance(outcome, Created) else ""

@@ -20,7 +20,8 @@ from alita_mcp.agent.memory.store import StoredMemory
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.runs.store import RUNS, RunReader, StoredRuns
 from alita_mcp.agent.solving import solve
-from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
+from alita_mcp.app.activity import Work
 from alita_mcp.app.code_runner import ShowManifest
 from alita_mcp.app.task_abilities import Flows, RunAbilities
 from alita_mcp.models.budget import Budget, Meter
@@ -71,10 +72,12 @@ class TaskRunner:
         ask: AskPerson | None = None,
         shown: ShowManifest = show_all,
         on_event: OnEvent | None = None,
+        uploads: Path | None = None,
     ) -> Job[Solution]:
         """Starts a run in the background; the job has the run's id. Cancelling the job stops the run.
 
-        `person` holds the questions that `ask` puts; `on_event` hears what happens.
+        `person` holds the questions that `ask` puts; `on_event` hears what happens; the folder `uploads` is removed
+        with the end of the run.
 
         Raises:
             UsageError: no model is configured, or too many tasks are under way.
@@ -89,7 +92,11 @@ class TaskRunner:
                 if on_event is not None:
                     await on_event(event)
 
-            return await self.solve(request, report, ask=ask, identity=identity, run=run, shown=shown)
+            try:
+                return await self.solve(request, report, ask=ask, identity=identity, run=run, shown=shown)
+            finally:
+                if uploads is not None:
+                    await _remove_folder(uploads)
 
         return self._jobs.start_task(work, run, identity.owner, person)
 
@@ -111,21 +118,41 @@ class TaskRunner:
         """
         if self._models is None:
             raise no_model_for_tasks(self._settings)
-        run, budget = run or secrets.token_hex(16), request.budget
-        async with _open_workspace(request) as workspace:
+        run = run or secrets.token_hex(16)
+        feed = self._flows.activity
+        with feed.follow("task", identity, text=request.task, work_id=run) as work:
+
+            async def report(event: TaskEvent) -> None:
+                await report_task(work, event)
+                await on_event(event)
+
+            return await self._solve(request, report, ask, identity, run, shown, self._models)
+
+    async def _solve(
+        self,
+        request: TaskRequest,
+        on_event: OnEvent,
+        ask: AskPerson | None,
+        identity: ClientIdentity,
+        run: str,
+        shown: ShowManifest,
+        models: RoleModels,
+    ) -> Solution:
+        budget = request.budget
+        async with _open_workspace(request, self._runs.files_folder(run)) as workspace:
             await self._runs.begin_run(run, request, identity.owner)
             # Its models, and those that make tools for it, are on the account of the run.
             limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
             meter = Meter(limits, work="task")
-            role_models = self._models.within(meter)
+            role_models = models.within(meter)
 
             flows = replace(self._flows, models=role_models)
             memory = StoredMemory(self._settings.home, flows.brokers.secret_values, owner=identity.owner)
-            models = role_models.open_models(meter)
+            opened = role_models.open_models(meter)
             parts = RunParts(
                 abilities=RunAbilities(flows, workspace, identity._replace(key=""), ignore_stage, shown),
-                models=models,
-                implementer=models.role("implementer"),
+                models=opened,
+                implementer=opened.role("implementer"),
                 meter=meter,
                 runs=self._runs,
                 on_event=on_event,
@@ -139,13 +166,35 @@ class TaskRunner:
             return await solve(Run(run, request, parts))
 
 
+async def report_task(work: Work, event: TaskEvent) -> None:
+    """Publishes what happens in a run: its plan, its steps, and how it ended; its answer stays in its log."""
+    if event.kind == "step":
+        step = Step.model_validate(event.data)
+        work.end_stage(f"{step.number}. {step.tool}", "passed" if step.ok else "failed", step.reason)
+    elif event.kind == "finished":
+        done = Solution.model_validate(event.data)
+        outcome = "solved" if done.solved else "stopped" if done.stopped else "unsolved"
+        made = {"tools made": done.tools_made, "tools used": done.tools_used, "stopped": done.stopped_why}
+        work.end(outcome, detail={"run": done.run, **made})
+    elif event.kind == "step_started":
+        await work(event.text)
+    elif event.kind != "started":
+        await work(
+            f"{event.kind}: {event.text}" if event.kind in ("plan", "check", "stopped") else event.kind
+        )
+
+
 @asynccontextmanager
-async def _open_workspace(request: TaskRequest) -> AsyncIterator[Workspace]:
+async def _open_workspace(request: TaskRequest, kept: Path) -> AsyncIterator[Workspace]:
     folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
     try:
-        workspace = Workspace(folder)
+        workspace = Workspace(folder, kept)
         await anyio.to_thread.run_sync(workspace.fill, request.files, request.task)
         yield workspace
     finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+        await _remove_folder(folder)
+
+
+async def _remove_folder(folder: Path) -> None:
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))

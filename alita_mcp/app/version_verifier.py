@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
@@ -20,8 +20,9 @@ from alita_mcp.sandbox.interface import Broker, Environment, Job, RunResult, San
 from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
-from alita_mcp.verification.properties import INPUTS
-from alita_mcp.verification.verify import Verdict, verify
+
+if TYPE_CHECKING:
+    from alita_mcp.verification.verify import Verdict
 
 Lacks = Callable[[Grants], list[str]]
 """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
@@ -76,6 +77,8 @@ class _ProofSandbox(NestedSandbox):
 
     async def report_cases(self) -> None:
         """Tells all that wait how far the proof is."""
+        from alita_mcp.verification.properties import INPUTS
+
         # each example, those with a result again, and what is drawn
         cases = len(self._examples) + sum(each.raises is None for each in self._examples) + INPUTS
         line = f"proving {self._name} for {self.kind}, {min(self._done, cases)} of {cases}"
@@ -206,6 +209,8 @@ class VersionVerifier:
     async def _run_gates(
         self, stored: StoredVersion, sandbox: Sandbox, depth: int, proof: _Proof, step_back: StepBack | None
     ) -> None:
+        from alita_mcp.verification.verify import verify  # loaded when it is needed, as the toolsmith is
+
         manifest, unproven = stored.manifest, is_unproven(stored.report)
         box = _ProofSandbox(sandbox, depth, stored, proof, step_back)
         await box.report_cases()

@@ -35,12 +35,13 @@ from alita_mcp.cli.output import Output
 from alita_mcp.cli.parameters import STDIN
 from alita_mcp.cli.server import serve, stop
 from alita_mcp.cli.setup.doctor import doctor
-from alita_mcp.cli.setup.install import install
+from alita_mcp.cli.setup.install import install, uninstall
 from alita_mcp.cli.setup.prepare import prepare
 from alita_mcp.cli.status import status
 from alita_mcp.cli.tasks.memory import memory
 from alita_mcp.cli.tasks.runs import show_runs
 from alita_mcp.cli.tasks.solve import OpenFlow, open_task_runner, solve
+from alita_mcp.cli.ui import ui
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
 from alita_mcp.machine import HTTP_CLIENTS, edge_error, lack_of_descriptors
 
@@ -55,14 +56,15 @@ Command = Callable[..., Any]
 
 GROUPS: dict[str, dict[str, Command]] = {
     "Setting up": {
-        "status": status, "install": install, "prepare": prepare, "doctor": doctor, "demo": demo,
+        "status": status, "install": install, "uninstall": uninstall, "prepare": prepare, "doctor": doctor,
+        "demo": demo,
     },
     "Library": {
         "search": search, "run": run, "synthesize": synthesize, "list": list_tools, "show": show, "log": log,
     },
     "Trust": {"review": review, "approve": approve, "revoke": revoke},
     "Tasks": {"solve": solve, "runs": show_runs, "memory": memory},
-    "Server": {"serve": serve, "stop": stop},
+    "Server": {"ui": ui, "serve": serve, "stop": stop},
 }  # fmt: skip
 """The commands in the order of `alita --help`."""
 
@@ -198,7 +200,7 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
     output.as_json = parsed.as_json
 
     from alita_mcp.sandbox.temporary import claim_temporary_folder, remove_temporary_folder
-    from alita_mcp.settings import read_settings, tolerate_warnings, use_home
+    from alita_mcp.settings import find_unknown_settings, read_settings, tolerate_warnings, use_home
 
     tolerate_warnings()
     if parsed.home is not None:
@@ -215,6 +217,9 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
     lack = lack_of_descriptors(settings.max_workers, clients)
     if lack and (clients or parsed.command is not serve):  # the server over stdio says it itself
         output.note(f"warning: {lack}")
+    if parsed.command not in (serve, doctor):  # they say it themselves
+        for sentence in find_unknown_settings(settings.home):
+            output.note(f"warning: {sentence}")
     given = {"output": output, "open_flow": open_flow}
     injected = {name: given[name] for name in parsed.injected if name in given}
     call = partial(parsed.command, *parsed.bound.args, **parsed.bound.kwargs, **injected)

@@ -16,6 +16,7 @@ from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.unseen import HIDDEN, code_listing, spell_hidden
 
 if TYPE_CHECKING:
+    from alita_mcp.app.doctor import Finding
     from alita_mcp.progress import ReportStage
 
 MAX_COLUMNS = 100
@@ -136,6 +137,14 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
         for row in rows
     )
     return "\n".join(line.rstrip() for line in lines)
+
+
+def finding_lines(finding: Finding) -> list[str]:
+    """A finding and its details with a mark each; `→` marks what to do next."""
+    marks = {"ok": "✓", "problem": "✗", "absent": "-", "note": " "}
+    lines = [f"{marks[finding.state]} {finding.text}"]
+    lines += [f"    {line}" for detail in finding.details for line in finding_lines(detail)]
+    return [*lines, f"    → {finding.advice}"] if finding.advice else lines
 
 
 def compact_json(value: object) -> str:

@@ -6,10 +6,7 @@ from typing import Any
 
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer, columns
-from alita_mcp.cli.setup.prepare import find_embedded
-
-RECENT = 50
-"""Of the newest tools, this many are looked through for one that waits for approval; shipped ones do not count."""
+from alita_mcp.sandbox.wasm.embedded import find_embedded
 
 
 async def status(*, output: Printer) -> None:
@@ -27,17 +24,14 @@ async def status(*, output: Printer) -> None:
     if not value["is_set_up"]:
         lines = [f"Nothing is set up yet: there is no library in {settings.home}."]
         steps = [
-            ("alita install CLIENT --write", "let Claude, Cursor or another client start the server"),
+            ("alita install CLIENT", "let Claude, Cursor or another client start the server"),
             ("alita prepare", "make the sandbox ready before the first call"),
             ("alita demo", "watch a tool being made, proved and used"),
         ]
     else:
         async with open_library() as library:
             states = library.tools.counts()
-            waiting = [each.manifest for each in library.tools.recent(RECENT) if not each.approved]
-            own = [
-                each.name for each in waiting if not library.tools.origin(each.name, each.version).reviewed
-            ]
+            waiting = [each.manifest.name for each in library.waiting_versions() if not each.set_aside]
         embedded = await find_embedded()
         value |= {"tools": sum(states.values()), "states": states, "sandbox": settings.sandbox}
         value |= {"embedded_is_compiled": embedded["compiled"], "model": settings.model}
@@ -53,8 +47,10 @@ async def status(*, output: Printer) -> None:
             *(line for server in value["servers"] for line in describe_server(server)),
         ]
         steps = [("alita search WORDS", "find a tool"), ("alita install CLIENT", "connect a client")]
-        if own:
-            steps.insert(0, (f"alita approve {own[0]}", "grant what it asks for, so that it can be called"))
+        if waiting:
+            steps.insert(
+                0, (f"alita approve {waiting[0]}", "grant what it asks for, so that it can be called")
+            )
         if not embedded["compiled"]:
             steps.append(("alita prepare", "make the sandbox ready before the first call"))
         steps.append(("alita doctor", "check sandboxes, extras, library and settings"))

@@ -34,7 +34,7 @@ def _program() -> list[str]:
     folder = Path(sys.executable).parent
     ours = shutil.which("alita", path=str(folder))
     if ours is None:
-        return [sys.executable, "-m", "alita_mcp.cli.main"]
+        return [sys.executable, "-P", "-m", "alita_mcp.cli.main"]
     places = os.get_exec_path()
     if sys.prefix != sys.base_prefix:  # whose own folder stands there only as long as it is active
         places = [place for place in places if Path(place) != folder]

@@ -13,13 +13,16 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
+from alita_mcp.library.catalogue.waiting import NOT_APPROVED, WaitingVersion
 from alita_mcp.library.grants.approving import approval_of
+from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.journal.calls import CallJournal
 from alita_mcp.library.kept_results import KeptResults
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.search.answer import ALWAYS_SHOWN, SearchAnswer, SearchHit, search_answer
 from alita_mcp.library.search.finder import finder_for
+from alita_mcp.library.trust.trust import may_hold_grants
 from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
@@ -157,26 +160,84 @@ class Library:
         hosts: Sequence[str] = (),
         seen: int | None = None,
         by: By = "person",
+        once: bool = False,
         origin: Mapping[str, str] | None = None,
     ) -> CatalogueEntry:
         """Grants what one version asks for, of its hosts only these if any are named.
 
-        Raises as `approval_of`, or where it is not as `seen`.
+        Raises as `approval_of`, where it is not as `seen`, or with `once` where somebody else granted it first.
 
-        The `origin` (`from` terminal, digest, policy or elicitation, at which `client`) is journalled.
+        The `origin` (`from` terminal, digest, policy, page or elicitation, at which `client`) is journalled.
         """
         wanted = await approval_of(self, name, digest, hosts)
         if wanted is None:
             return self.entry(name)
-        entry = await self._alter("approved", name, seen=seen, by=by, **(wanted | dict(origin or {})))
+        self.entry(name)
+        values = {"seen": seen, "by": by, "once": once, **wanted, **(origin or {})}
+        version = values.pop("version")
+        is_changed = await self._change(partial(self._store.change, **values), "approved", name, version)
+        entry = self.entry(name)
+        if once and not is_changed and self.tools.approval(name, wanted["digest"]) is not None:
+            raise ToolUnavailable(
+                f"Somebody else approved {name} v{version} before you: nothing was changed."
+            )
         if by == "person" and entry.manifest.digest != wanted["digest"]:
             raise naming.not_as_seen_error(name)
         return entry
+
+    async def refuse(self, name: str, version: int, digest: str, origin: Mapping[str, str]) -> None:
+        """A person refuses what a version asks for: it is kept, and nobody is asked about it again.
+
+        Raises:
+            ToolNotFound: there is no such tool.
+            ToolUnavailable: it is not the version of that digest (any more), or somebody granted it.
+        """
+        self.entry(name)
+        detail: dict[str, Any] = {"digest": digest, "why": "a person refused it", **origin}
+        if await self._change(partial(self._store.change, **detail), NOT_APPROVED, name, version):
+            return
+        if self.tools.approval(name, digest) is not None:
+            raise ToolUnavailable(
+                f"Somebody else approved {name} v{version} before you.",
+                hint=f"`alita revoke {name}` takes it back.",
+            )
+        raise naming.not_as_seen_error(name)
+
+    def waiting_versions(self) -> list[WaitingVersion]:
+        """The newest version of each tool that asks for what it was not granted, the oldest first; it blocks.
+
+        Versions before the current one do not wait, nor do those that may not hold grants.
+        """
+        found: dict[str, WaitingVersion] = {}
+        for each in self.tools.may_wait():
+            name = each.manifest.name
+            if name not in found and self.effective_grants.of(each.manifest) is None:
+                found[name] = each
+        able = (each for each in found.values() if may_hold_grants(each.manifest))
+        return sorted(able, key=lambda each: each.manifest.created_at)
 
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
         change = partial(self._store.change, digest=digest)
         return await self._change(change, "reviewed", name, version)
+
+    async def approve_code(self, number: str, digest: str, origin: Mapping[str, str]) -> bool:
+        """Lets code of `run_code` have what it asks for; False where somebody did so before.
+
+        Raises as `CodeApprovals.approve`.
+        """
+        is_new = await self._in_thread(CodeApprovals(self.home).approve, number, digest)
+        if is_new:
+            await self.record("code approved", None, {**origin, "digest": digest})
+        return is_new
+
+    async def revoke_code(self, number: str, *, if_waiting: bool = False) -> AskedCode:
+        """Takes back what code of `run_code` was granted, or refuses it; as `CodeApprovals.revoke`."""
+        revoke = partial(CodeApprovals(self.home).revoke, if_waiting=if_waiting)
+        asked = await self._in_thread(revoke, number)
+        if not (if_waiting and asked.approved_at):
+            await self.record("code revoked", None, {"digest": asked.digest})
+        return asked
 
     async def revoke(self, name: str) -> CatalogueEntry:
         """A person takes all grants of a tool back."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from alita_mcp.errors import UsageError
 from alita_mcp.extras import find_extra_problem, find_installation, missing_extra_error
-from alita_mcp.settings import ModelChoice, Settings, key_from
+from alita_mcp.models.keys import find_key
+from alita_mcp.settings import ModelChoice, Settings, absolute_home, key_from
 from alita_mcp.values import Value
 
 Role = Literal["planner", "tester", "coder", "judge", "implementer"]
 ROLES: tuple[Role, ...] = get_args(Role)
+HOW_TO_SET_ONE = "Run `alita setup`, or set ALITA_MODEL, as in ollama/qwen3."
 _OPTIONS = {"key_from", "temperature", "max_tokens", "timeout_s"}
 _SETTABLE = ("planner", "tester", "coder", "judge")
 """Roles with a setting of their own; the implementer, who carries out the steps of tasks, has the coder's model."""
@@ -30,6 +33,8 @@ class Chosen(Value):
     timeout_s: float = ModelChoice().timeout_s
     setting: str = "ALITA_MODEL"
     """The variable to check when this model does not work."""
+    home: Path | None = None
+    """Where stored keys are; None: nowhere."""
 
     @property
     def identity(self) -> str:
@@ -50,12 +55,26 @@ class Chosen(Value):
         return self.key_from or f"{provider.upper().replace('-', '_')}_API_KEY"
 
     @property
-    def key_to_send(self) -> str | None:
-        """The key to hand to litellm; None: litellm looks for the provider's. Local servers often need none at all."""
-        if self.key_from:
-            return key_from(self.key_from)
-        is_keyless = self.base_url and self.name.startswith("openai/") and not key_from(self.key_variable)
-        return "none" if is_keyless else None
+    def stored_as(self) -> str:
+        """Name of its key among the stored ones: a key goes to no other address than the one it was given for."""
+        if not self.base_url:
+            return self.key_variable
+        parts = urlsplit(self.base_url)
+        return f"{self.key_variable} at {parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    def find_key_to_send(self) -> str | None:
+        """The key to hand to litellm; None: litellm looks for the provider's. May wait for the system keyring.
+
+        Raises:
+            UsageError, ModelError: a stored key cannot be read; as `find_key`.
+        """
+        # In this order: the variable (litellm reads the provider's usual one itself), the stored key, and for a server
+        # of one's own, which often needs none, a word in its place.
+        if key := key_from(self.key_variable):
+            return key if self.key_from else None
+        if self.home is not None and (key := find_key(self.home, self.stored_as)):
+            return key
+        return "none" if self.base_url and self.name.startswith("openai/") and not self.key_from else None
 
 
 def choose_model(settings: Settings, role: Role | None = None) -> Chosen | None:
@@ -63,7 +82,8 @@ def choose_model(settings: Settings, role: Role | None = None) -> Chosen | None:
     named = [(each, getattr(settings, f"model_{each}")) for each in _SETTABLE]
     configured = [_model_for_role(settings, each, of, of.name) for each, of in named if of.name is not None]
     if settings.model:
-        configured.insert(0, Chosen(name=settings.model, base_url=settings.model_base_url))
+        home = absolute_home(settings.home)
+        configured.insert(0, Chosen(name=settings.model, base_url=settings.model_base_url, home=home))
     if not configured or role is None:
         return configured[0] if configured else None
     role = "coder" if role == "implementer" else role
@@ -89,6 +109,7 @@ def _model_for_role(settings: Settings, role: str, own: ModelChoice, name: str) 
         name=name,
         base_url=own.base_url or shared_url,
         setting=f"ALITA_MODEL_{role.upper()}",
+        home=absolute_home(settings.home),
         **own.model_dump(include=_OPTIONS),
     )
 
@@ -97,7 +118,7 @@ def model_problem(settings: Settings) -> UsageError | None:
     """Why there is no model to ask: none is named, or the packages that reach one are not installed (ExtraMissing)."""
     chosen = choose_model(settings)
     if chosen is None:
-        return UsageError("No model is configured.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+        return UsageError("No model is configured.", hint=HOW_TO_SET_ONE)
     if problem := find_extra_problem("models"):
         return missing_extra_error("models", f"{chosen.setting}={chosen.name!r}", problem)
     return None

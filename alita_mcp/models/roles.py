@@ -8,7 +8,7 @@ import anyio
 
 from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Meter, MeteredModel, synthesis_budget
-from alita_mcp.models.choices import ROLES, Role, choose_model, model_problem
+from alita_mcp.models.choices import HOW_TO_SET_ONE, ROLES, Role, choose_model, model_problem
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
@@ -65,7 +65,7 @@ class ConfiguredModels:
         if role not in self._models:
             chosen = choose_model(self._settings, role)
             if chosen is None:
-                raise UsageError("No model is configured.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+                raise UsageError("No model is configured.", hint=HOW_TO_SET_ONE)
             from alita_mcp.models.litellm.provider import LitellmModel  # brings httpx
 
             self._models[role] = LitellmModel(chosen, self._patience)

@@ -136,3 +136,15 @@ class RecordedRun(RunOutcome):
         """Whether its code or values hold what looks like a key or a password."""
         values = json.dumps([self.arguments, self.result], default=repr)
         return any(map(holds_secret, (self.code, values, self.stdout, self.error)))
+
+
+class CodeRunResult(Value):
+    """Result of one run of code, as its caller reads it."""
+
+    id: str
+    """Names the run in `from_run` and in `alita://runs/{id}`."""
+    run: CodeRun
+    session: str = ""
+    """The session that it was a step of."""
+    keep: str = ""
+    """How to keep it as a tool, where like code ran several times."""

@@ -49,7 +49,11 @@ class Toolsmith:
         self._context = SynthesisContext(library, sandbox, self._publisher, advice)
 
     async def make(
-        self, request: SynthesisRequest, on_stage: ReportStage, models: RoleModels | None = None
+        self,
+        request: SynthesisRequest,
+        on_stage: ReportStage,
+        models: RoleModels | None = None,
+        activity: str = "",
     ) -> Outcome:
         """The outcome of one request, which is journalled; a draft that fails a gate is an outcome too.
 
@@ -57,6 +61,7 @@ class Toolsmith:
             request: What to make.
             on_stage: Hears the name of each stage.
             models: The models to use instead of this toolsmith's own, for example on another budget.
+            activity: Its id in the feed of activity, for the journal.
 
         Raises:
             SandboxError: the sandbox failed.
@@ -70,7 +75,7 @@ class Toolsmith:
             )
         role_models = models or self._models
         opened = role_models.open_models() if role_models is not None else None
-        async with journal_synthesis(self._library, request, opened) as record:
+        async with journal_synthesis(self._library, request, opened, activity) as record:
             outcome = await self._make(request, on_stage, opened, record)
             record.set_outcome(outcome)
         if opened is not None and record.agreed:

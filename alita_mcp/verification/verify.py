@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from alita_mcp import __version__
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.progress import ReportStage
+from alita_mcp.progress import ReportStage, StageOutcome, report_end
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.workers.calls import hash_seed
 from alita_mcp.values import (
@@ -59,6 +59,7 @@ class Verdict(Value):
 class _Progress:
     """What one verification has found so far; becomes a report at the end."""
 
+    on_stage: ReportStage
     checks: list[Check] = field(default_factory=list)
     contract: ToolContract | None = None
     lock: Lock | None = None
@@ -72,10 +73,20 @@ class _Progress:
     mutation: MutationScore | None = None
     seconds_by_gate: dict[str, float] = field(default_factory=dict)
 
-    def add(self, checks: list[Check]) -> bool:
-        """Keeps a gate's checks; returns whether the run goes on."""
+    def add(self, gate: Stage, checks: list[Check]) -> bool:
+        """Keeps a gate's checks and reports how it ended; returns whether the run goes on."""
         self.checks += checks
+        report_checks(self.on_stage, gate, checks)
         return all(check.passed or not check.hard for check in checks)
+
+
+def report_checks(on_stage: ReportStage, stage: str, checks: Sequence[Check]) -> None:
+    """Reports how a stage ended, in the words of the checks that failed, if any did."""
+    failed = [check for check in checks if not check.passed]
+    outcome: StageOutcome = "passed" if not failed else "failed" if any(c.hard for c in failed) else "weak"
+    told = [check.message for check in failed or checks]
+    text = f"{len(told)} checks" if outcome == "passed" and len(told) > 1 else "; ".join(told)
+    report_end(on_stage, stage, outcome, text)
 
 
 async def verify(
@@ -102,63 +113,61 @@ async def verify(
             draft needs is a check of the stage `environment` instead.
     """
     started = time.monotonic()
-    progress = _Progress()
+    progress = _Progress(on_stage)
     try:
-        await _run_gates(progress, draft, on_stage, Rehearsal(sandbox, read_tool), mutates=mutates)
+        await _run_gates(progress, draft, Rehearsal(sandbox, read_tool), mutates=mutates)
     except SandboxRefused as refused:
         fix = refused.hint or "Install Docker or bubblewrap, or do without the feature."
         offers = (await sandbox.abilities()).offers
-        progress.add([fail_check("environment", refused.message, " ".join((fix, *offers)))])
+        progress.add("environment", [fail_check("environment", refused.message, " ".join((fix, *offers)))])
     report = _report(progress, draft, sandbox.kind, time.monotonic() - started)
     return Verdict(report=report, contract=progress.contract, lock=progress.lock)
 
 
-async def _run_gates(
-    progress: _Progress, draft: Draft, on_stage: ReportStage, rehearsal: Rehearsal, *, mutates: bool
-) -> None:
-    async with _stage(progress, "static", on_stage):
+async def _run_gates(progress: _Progress, draft: Draft, rehearsal: Rehearsal, *, mutates: bool) -> None:
+    async with _stage(progress, "static"):
         checks, contract = await static_gate(draft, rehearsal.sandbox)
         progress.contract = contract
-    if not progress.add(checks) or contract is None:
+    if not progress.add("static", checks) or contract is None:
         return
 
     progress.lock = Lock()
     if draft.packages:
-        async with _stage(progress, "environment", on_stage):
-            built = await environment_gate(draft, rehearsal.sandbox, on_stage)
+        async with _stage(progress, "environment"):
+            built = await environment_gate(draft, rehearsal.sandbox, progress.on_stage)
             checks, progress.lock, progress.environment = built
-        if not progress.add(checks):
+        if not progress.add("environment", checks):
             return
 
     subject = RehearsedDraft(draft, contract, progress.environment, rehearsal)
-    async with _stage(progress, "examples", on_stage):
+    async with _stage(progress, "examples"):
         progress.seeds = (hash_seed(draft.code, 0),)
         found = await examples_gate(subject)
         progress.trials, progress.examples_passed = found.trials, found.passed
-    if not progress.add(await _add_hint(subject, found)):
+    if not progress.add("examples", await _add_hint(subject, found)):
         return
 
-    async with _stage(progress, "determinism", on_stage):
+    async with _stage(progress, "determinism"):
         progress.seeds += (hash_seed(draft.code, SECOND_CLOCK_OFFSET_S),)
         checks = await determinism_gate(subject, progress.trials)
         if all(check.passed for check in checks):
             checks += await variation_checks(subject, progress.trials)
-    if not progress.add(checks):
+    if not progress.add("determinism", checks):
         return
     # what tools reach outside changes, rehearsals do not
     progress.deterministic = draft.grants.is_pure and not draft.varies
 
-    async with _stage(progress, "properties", on_stage):
+    async with _stage(progress, "properties"):
         progress.properties_seed = seed_of(draft)
         tried = await properties_gate(subject, progress.trials)
         progress.properties = tried.tried
-    if not progress.add(tried.checks) or not mutates:
+    if not progress.add("properties", tried.checks) or not mutates:
         return
 
-    async with _stage(progress, "mutation", on_stage):
+    async with _stage(progress, "mutation"):
         mutated = await mutation_gate(subject, progress.trials, tried.seen)
         progress.mutation = mutated.score
-    progress.add(mutated.checks)
+    progress.add("mutation", mutated.checks)
 
 
 async def _add_hint(subject: RehearsedDraft, found: ExamplesFound) -> list[Check]:
@@ -183,9 +192,9 @@ async def _add_hint(subject: RehearsedDraft, found: ExamplesFound) -> list[Check
 
 
 @asynccontextmanager
-async def _stage(progress: _Progress, name: Stage, on_stage: ReportStage) -> AsyncIterator[None]:
+async def _stage(progress: _Progress, name: Stage) -> AsyncIterator[None]:
     """Reports that a stage begins, and keeps how long it took."""
-    await on_stage(name)
+    await progress.on_stage(name)
     started = time.monotonic()
     try:
         yield

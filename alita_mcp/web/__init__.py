@@ -1,1 +1,1 @@
-"""Read-only page of the library and its journal, at /ui."""
+"""Web pages at /ui: ask, activity, library, decisions, gaps, worth, health."""

@@ -1,51 +1,164 @@
-"""Read-only HTTP routes of the page: `/ui` for people, `/ui/library.json` for programs."""
+"""Routes of the pages under /ui: the entrance, the static files and the errors here, all else in `pages`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
-import anyio
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route, Router
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from alita_mcp.library.library import Library
-from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.web.page import CONTENT_SECURITY_POLICY, library_page
+from alita_mcp.errors import AlitaError, LibraryError, SandboxBusy, SandboxError, ToolNotFound, TooMany
+from alita_mcp.machine import edge_error
+from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, tool, tool_calls, worth
+from alita_mcp.web.rendering import render
+from alita_mcp.web.security import (
+    SECURITY_HEADERS,
+    SESSION_S,
+    Refusal,
+    check_request,
+    is_encrypted,
+    is_longer_than,
+    refuse_other_pages,
+)
+from alita_mcp.web.site import Site
 
-EVENTS = 50
-TOOLS = 500
-"""So many tools stand on one page."""
-_PRIVATE: Mapping[str, Any] = {"manifest": {"digest"}, "last_used": True}
-"""What no program with the token is told: the digest that approves, when others called."""
+FIRST_PAGE = "/ui/ask"
+MAX_SIGN_IN_BYTES = 4_096
+FOREVER = "public, max-age=31536000, immutable"
+"""For files whose URL changes with what they hold."""
 
-
-def library_routes(library: Library, per_page: int = TOOLS) -> list[Route]:
-    """Routes over an open library; the server decides who may reach them."""
-
-    async def page(request: Request) -> Response:
-        after = request.query_params.get("after", "")
-        text = await anyio.to_thread.run_sync(_page, library, after, per_page)
-        headers = {"content-security-policy": CONTENT_SECURITY_POLICY, "cache-control": "no-store"}
-        return HTMLResponse(text, headers=headers)
-
-    async def catalogue(_request: Request) -> Response:
-        return StreamingResponse(_json_array(library.tools.entries()), media_type="application/json")
-
-    return [Route("/ui", page), Route("/ui/library.json", catalogue)]
-
-
-def _page(library: Library, after: str, per_page: int) -> str:
-    names = library.tools.names(after=after, limit=per_page + 1)
-    entries = list(library.tools.some(names[:per_page]).values())
-    following = names[per_page - 1] if len(names) > per_page else None
-    total = sum(library.tools.counts().values())
-    return library_page(entries, library.journal(EVENTS), total, following)
+log = logging.getLogger(__name__)
 
 
-def _json_array(entries: Iterator[CatalogueEntry]) -> Iterator[str]:
-    yield "["
-    for number, entry in enumerate(entries):
-        yield f"{',' if number else ''}{entry.model_dump_json(exclude=_PRIVATE)}"
-    yield "]"
+PageRoutes = Callable[[Site], Sequence[Route]]
+PAGES: Sequence[PageRoutes] = [
+    page.routes for page in (ask, activity, library, tool, tool_calls, decide, gaps, worth, health)
+]
+
+
+def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
+    """The pages; the server decides which hosts and origins may reach them."""
+
+    async def enter(request: Request) -> Response:
+        """Exchanges a one-time code, or the token, for a session."""
+        if request.method == "POST":
+            refuse_other_pages(request)
+            if is_longer_than(MAX_SIGN_IN_BYTES, request):
+                raise Refusal(413, "This is too long for a token.")
+            async with request.form() as form:
+                given = str(form.get("code", ""))
+        else:
+            given = request.query_params.get("code", "")
+        if not given or request.method == "HEAD":
+            return render(request, "sign_in.html", takes_token=site.sessions.takes_token)
+        try:
+            cookie = site.sessions.enter(given)
+        except Refusal:
+            if request.method == "GET" and site.sessions.read(request):  # a link that was kept
+                return RedirectResponse(FIRST_PAGE, status_code=303)
+            raise
+        # A redirect would belong to whichever site the link was clicked on, and get no strict cookie.
+        response = render(request, "entered.html", page=FIRST_PAGE)
+        response.set_cookie(
+            site.sessions.cookie, cookie, max_age=SESSION_S, path="/ui",
+            httponly=True, samesite="strict", secure=is_encrypted(request),
+        )  # fmt: skip
+        return response
+
+    async def show_first_page(_request: Request) -> Response:
+        return RedirectResponse(FIRST_PAGE, status_code=303)
+
+    async def show_problem(request: Request, failed: Exception) -> Response:
+        """What was raised, as a page, or as a line above the page where htmx asked."""
+        status, message, hint = explain(failed)
+        if request.headers.get("hx-request") == "true":
+            response: Response = render(request, "_problem.html", status=status, message=message, hint=hint)
+            response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
+            if status == 401:
+                response.headers["hx-refresh"] = "true"
+            return response
+        if getattr(request.state, "session", None) is None:
+            takes_token = site.sessions.takes_token
+            return render(
+                request, "sign_in.html", status=status, message=message, hint=hint, takes_token=takes_token
+            )
+        return render(request, "error.html", status=status, message=message, hint=hint)
+
+    router = Router(
+        [
+            Route("/", show_first_page),
+            Route("/ui", show_first_page),
+            Route("/ui/enter", enter, methods=["GET", "POST"]),
+            Mount("/ui/static", GZipMiddleware(_Static(packages=[("alita_mcp.web", "static")]))),
+            *(
+                Route(route.path, check_request(site.sessions, route.endpoint), methods=route.methods)
+                for page in pages
+                for route in page(site)
+            ),
+        ],
+        default=_find_nothing,
+    )
+    handlers = dict.fromkeys((HTTPException, Exception), show_problem)
+    application = ExceptionMiddleware(router, handlers=handlers)
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        """Adds the security headers to every response."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await application(scope, receive, send_with_headers)
+
+    return serve
+
+
+def explain(raised: Exception) -> tuple[int, str, str]:
+    """Status, message and hint for what a handler raised; nothing internal leaves the server."""
+    failure = edge_error(raised)
+    match failure:
+        case Refusal():
+            return failure.status, failure.message, failure.hint
+        case MultiPartException():
+            return 400, "The form cannot be read.", failure.message
+        case HTTPException(status_code=404):
+            return 404, "There is no such page.", ""
+        case HTTPException():
+            return failure.status_code, failure.detail, ""
+        case AlitaError():
+            statuses = {
+                ToolNotFound: 404, TooMany: 429, SandboxBusy: 429, SandboxError: 503, LibraryError: 503,
+            }  # fmt: skip
+            status = next((code for kind, code in statuses.items() if isinstance(failure, kind)), 400)
+            return status, failure.message, failure.hint
+    number = secrets.token_hex(4)
+    log.error("internal error %s", number, exc_info=failure)
+    return 500, f"Internal error (id {number}).", "See the server's log."
+
+
+class _Static(StaticFiles):
+    """The files of the package, which browsers need not ask for twice."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        if b"v=" in scope["query_string"]:
+            response.headers["cache-control"] = FOREVER
+        return response
+
+
+async def _find_nothing(_scope: Scope, _receive: Receive, _send: Send) -> NoReturn:
+    raise HTTPException(404)

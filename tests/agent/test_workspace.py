@@ -91,3 +91,28 @@ def test_what_code_leaves_is_put_beside_and_replaces_nothing_of_the_persons(
     assert not workspace.add("../outside", b"x")
     assert workspace.text("a.csv") == "x\n1\n"
     assert workspace.names == ("a.csv", "sub/b.txt", "out/table.json")
+
+
+def test_what_code_writes_is_kept_beside_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "given.txt").write_text("given", encoding="utf-8")
+    workspace, kept = Workspace(tmp_path / "workspace", tmp_path / "kept"), tmp_path / "kept"
+    workspace.fill([tmp_path / "given.txt"])
+    assert not kept.exists()
+    assert workspace.add("sub/a.txt", b"a")
+    assert (kept / "sub" / "a.txt").read_bytes() == b"a"
+    assert [workspace.add_picture(b"p", "png") for _ in range(2)] == ["figure-1.png", "figure-2.png"]
+    monkeypatch.setattr(room, "MAX_KEPT_BYTES", 4)
+    assert workspace.add("large.txt", b"12")
+    assert not (kept / "large.txt").exists()
+    assert workspace.names == ("given.txt", "sub/a.txt", "figure-1.png", "figure-2.png", "large.txt")
+
+
+@pytest.mark.parametrize("name", ["a.txt/b.txt", "sub", "x" * 300])
+def test_a_file_that_cannot_be_there_is_left_out(workspace: Workspace, name: str) -> None:
+    assert workspace.add("a.txt", b"a")
+    assert workspace.add("sub/b.txt", b"b")
+    assert not workspace.add(name, b"c")
+    assert workspace.names == ("a.txt", "sub/b.txt")

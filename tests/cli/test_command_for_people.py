@@ -76,7 +76,7 @@ def test_the_short_word_stands_where_shells_find_this_very_command(
     assert alita_command(default_home()) == "alita"
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     (tmp_path / "alita").unlink()
-    assert alita_command(default_home()) == f"{tmp_path / 'python'} -m alita_mcp.cli.main"
+    assert alita_command(default_home()) == f"{tmp_path / 'python'} -P -m alita_mcp.cli.main"
 
 
 def test_only_commands_in_backticks_are_spelled_out() -> None:

@@ -337,6 +337,10 @@ def test_the_log_tells_what_happened_oldest_first(made: Said, alita: Alita) -> N
     assert alita("log", "double", "--limit", "1").out.count("\n") == 1
     assert alita("log", "--limit", "0").status == 2
     assert alita("log", "--limit", "2").out.count("\n") == 2
+    never = alita("log", "duoble")
+    assert (never.status, never.out) == (2, "")
+    assert "duoble" in never.err
+    assert "double" in never.err.replace("duoble", "")
     assert alita("search", "x", "--limit", "ten").status == 2
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.cli.setup.prepare import describe_embedded, find_embedded
+from alita_mcp.app.doctor import describe_embedded
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
+from alita_mcp.sandbox.wasm.embedded import find_embedded
 from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
 from tests.in_process import InProcessSandbox
@@ -88,9 +89,9 @@ async def test_what_there_is_is_told_in_a_line(tmp_path: Path) -> None:
     found = await find_embedded(files)
     assert found["compiled"] is False
     assert found["folder"] == str(files.folder)
-    assert "not compiled yet (component " in describe_embedded(found)
-    assert "`alita prepare` compiles it" in describe_embedded(found)
+    assert "not compiled yet (component " in describe_embedded(found).text
+    assert "`alita prepare` compiles it" in describe_embedded(found).text
     files.folder.chmod(0o777)
     exposed = describe_embedded(await find_embedded(files))
-    assert exposed.startswith("✗ embedded Python: ")
-    assert "others may write to it" in exposed
+    assert exposed.state == "problem"
+    assert "others may write to it" in exposed.text

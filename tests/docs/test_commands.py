@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from alita_mcp.cli.main import main, parse_words
 from alita_mcp.server.api.requests import NewTask
 from tests.conftest import CACHE
-from tests.docs.documents import DOCUMENTS, README, ROOT, Command, commands, fences
+from tests.docs.documents import DOCUMENTS, ROOT, Command, commands, fences
 
 NOT_RUN = {
     "uv tool": "changes the tools of this machine, and asks the package index",
@@ -63,6 +62,10 @@ def test_a_command_is_one_that_exists(command: Command) -> None:
             assert parse_words(words[1:])
         case "uv":
             published = [[verb, project["name"]] for verb in ("upgrade", "uninstall")]
+            if "&&" in words:
+                words, then = words[: words.index("&&")], words[words.index("&&") + 1 :]
+                assert then[0] == "alita"
+                assert parse_words(then[1:])
             assert words[2:] in [["install", "."], ["install", ".[all]"], *published]
         case "make":
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -91,9 +94,8 @@ def test_the_commands_of_a_document_run_in_order_on_a_fresh_library(
         monkeypatch.setenv(name, str(value))
     monkeypatch.setenv("ALITA_SANDBOX", "wasm")
     monkeypatch.chdir(tmp_path)
-    (request,) = [text for text in fences(README, "json") if '"code"' in text]
-    for name in (json.loads(request)["name"], "request"):
-        (tmp_path / f"{name}.json").write_text(request, encoding="utf-8")
+    (request,) = [text for text in fences(ROOT / "docs" / "cli.md", "json") if '"code"' in text]
+    (tmp_path / "request.json").write_text(request, encoding="utf-8")
     capsys.readouterr()
     for command in runnable(document):
         assert command.variables == {}

@@ -116,15 +116,6 @@ def in_lists(entries: Mapping[str, CatalogueEntry]) -> dict[str, tuple[object, .
     }
 
 
-def last_made_or_used(entries: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    enabled = [entry for entry in entries if entry.state == "enabled"]
-    return sorted(
-        enabled,
-        key=lambda entry: (max(entry.manifest.created_at, entry.last_used or ""), entry.name),
-        reverse=True,
-    )
-
-
 @pytest.mark.slow
 @given(moves)
 def test_what_is_read_is_what_the_file_says_after_any_change(steps: list[tuple[str, str, bool]]) -> None:
@@ -146,7 +137,11 @@ def test_what_is_read_is_what_the_file_says_after_any_change(steps: list[tuple[s
                     alive, key=lambda entry: (entry.created_at, entry.name)
                 )
                 assert tools.names() == sorted(entry.name for entry in alive)
-                assert tools.recent(2) == last_made_or_used(alive)[:2]
+                number, unreviewed = tools.unreviewed()
+                assert number == len(unreviewed)
+                assert {each.name for each in unreviewed} == {
+                    each.name for each in alive if not tools.origin(each.name, each.manifest.version).reviewed
+                }
                 assert tools.counts() == Counter(entry.state for entry in alive)
                 assert (changed.listed > changes.listed) == (in_lists(now) != in_lists(before))
                 assert (changed.standing > changes.standing) >= (without_use(now) != without_use(before))
@@ -340,3 +335,29 @@ def test_names_that_look_alike_are_among_few_of_many(catalogue: Catalogue) -> No
         assert nearest_names("zcount_words", tools.names_like("zcount_words"))[0] == "count_words"
         assert tools.names(after="tool_", limit=2) == ["tool_0000", "tool_0001"]
         assert tools.names(after="tool_0898") == ["tool_0899"]
+
+
+def test_pages_of_people_read_versions_last_calls_and_how_a_version_came_to_be(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "library.sqlite3")
+    for name in ("alpha", "alpha", "beta"):
+        publish(catalogue, name)
+    catalogue.change("quarantined", "alpha", 1, reason="tool.py differs")
+    catalogue.change("deleted", "beta")
+    calls = [
+        CallRow(f"2026-11-26T10:00:0{second}+00:00", event, name, 2, {"status": status})
+        for second, (name, event, status) in enumerate(
+            [("alpha", "called", "ok"), ("alpha", "called", "timeout"), ("beta", "sandbox failed", "")]
+        )
+    ]
+    catalogue.record_calls(calls, {})
+    catalogue.record("synthesis", "alpha", 2, {"client": "claude-code"})
+    with reading(catalogue.path) as tools:
+        states = [(each.manifest.version, each.quarantined) for each in tools.versions("alpha")]
+        assert states == [(2, None), (1, "tool.py differs")]
+        last = tools.last_calls(["alpha", "beta", "gamma"])
+        assert {name: (row.event, row.detail["status"]) for name, row in last.items()} == {
+            "alpha": ("called", "timeout"),
+            "beta": ("sandbox failed", ""),
+        }
+        assert [row.event for row in tools.making("alpha", 2)] == ["published", "synthesis"]
+        assert (tools.names(), tools.names(deleted=True)) == (["alpha"], ["beta"])

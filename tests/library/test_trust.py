@@ -214,9 +214,9 @@ def test_a_verified_version_needs_nothing() -> None:
         ),
         (
             report(
-                "provisional", SOFT.model_copy(update={"case": {"text": "é" * 500}, "stage": "properties"})
+                "provisional", SOFT.model_copy(update={"case": {"text": "é" * 500}, "stage": "determinism"})
             ),
-            ['for {"text": "éé', "…"],
+            ['examples for {"text": "éé', "…"],
         ),
     ],
 )

@@ -123,3 +123,18 @@ def test_what_answers_methods_is_loaded_behind_the_greeting(tmp_path: Path) -> N
     )
     assert "alita_mcp/server/build" in loaded
     assert not [name for name in loaded if name.startswith(tuple(f"alita_mcp/{part}" for part in late))]
+
+
+def test_a_list_of_tools_waits_for_nothing_that_makes_tools_runs_code_or_works_on_tasks(
+    tmp_path: Path,
+) -> None:
+    program = IMPORTED.replace(", alita_mcp.app", ", alita_mcp.app.app, alita_mcp.server.parts").replace(
+        "sorted(sys.modules)", 'sorted(m.replace(".", "/") for m in sys.modules)'
+    )
+    loaded = modules_after(program, tmp_path)
+    late = (
+        "agent/react", "app/code_runner", "app/task_runner", "toolsmith/toolsmith", "verification/verify", "web",
+    )  # fmt: skip
+    assert "alita_mcp/app/calls" in loaded
+    assert not [name for name in loaded if name.startswith(tuple(f"alita_mcp/{part}" for part in late))]
+    assert not {"jinja2", "packaging", "pygments", "tomlkit", "tree_sitter"} & loaded

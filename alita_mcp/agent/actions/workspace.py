@@ -1,4 +1,7 @@
-"""Workspace of a task: a private folder with copies of a person's files, removed after the run."""
+"""Workspace of a task: a private folder with copies of a person's files, removed after the run.
+
+What code writes is kept with the run as well, for the person to see.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from alita_mcp.errors import InvalidArguments, UsageError
 
 MAX_FILES = 1_000
 MAX_BYTES = 256 << 20
+MAX_KEPT_BYTES = 32 << 20
+"""Of the files that stay with a run."""
 MAX_TEXT_BYTES = 32 << 20
 """Of a file that is passed on as text."""
 
@@ -18,9 +23,11 @@ MAX_TEXT_BYTES = 32 << 20
 class Workspace:
     """Copies of a task's files; changes to them do not reach the originals."""
 
-    def __init__(self, folder: Path) -> None:
-        """`folder` exists, is empty and belongs to this run alone."""
+    def __init__(self, folder: Path, kept: Path | None = None) -> None:
+        """`folder` exists, is empty and belongs to this run alone; `kept` is made with the first file to be kept."""
         self.folder = folder
+        self._kept = kept
+        self._kept_bytes = 0
         self.names: tuple[str, ...] = ()
         self._given: frozenset[str] = frozenset()
         """The person's own files, which no code replaces."""
@@ -56,7 +63,7 @@ class Workspace:
         return {name: self.folder / name for name in self.names if name in self._given}
 
     def add(self, name: str, data: bytes) -> bool:
-        """Adds a file that code wrote; False where its name or size does not allow it."""
+        """Adds a file that code wrote; False where its name, its size or the disk does not allow it."""
         target = (self.folder / name).resolve()
         is_inside = target.is_relative_to(self.folder.resolve())
         if not is_inside or name in self._given or len(self.names) >= MAX_FILES:
@@ -64,10 +71,24 @@ class Workspace:
         self._bytes += len(data)
         if self._bytes > MAX_BYTES:
             return False
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        try:
+            _write_file(target, data)
+            self._kept_bytes += len(data)
+            if self._kept is not None and self._kept_bytes <= MAX_KEPT_BYTES:
+                _write_file(self._kept / name, data)
+        except (
+            OSError
+        ):  # a folder has its name, a file that of its folder, the name is too long, the disk is full
+            return False
         self.names = tuple(dict.fromkeys((*self.names, name)))
         return True
+
+    def add_picture(self, data: bytes, ending: str) -> str:
+        """Adds a picture that code drew, under a name of its own; an empty name where that is not possible."""
+        number = 1
+        while (name := f"figure-{number}.{ending}") in self.names:
+            number += 1
+        return name if self.add(name, data) else ""
 
     def path(self, name: str) -> Path:
         """The path of a file of the task.
@@ -98,6 +119,11 @@ class Workspace:
                 f"{name!r} is not UTF-8 text.",
                 hint="read_file extracts its text; run_code can read its bytes.",
             ) from None
+
+
+def _write_file(target: Path, data: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
 
 
 def _name_in(task: str, source: Path) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from alita_mcp.agent.values import RunStatus, RunSummary, Solution, TaskEvent
+from alita_mcp.agent.values import RunFile, RunProgress, RunStatus, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, without_waiting
 from alita_mcp.machine import unusable
 from alita_mcp.owners import USER
+from alita_mcp.runs.outputs import is_file_name
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
 EVENTS, REQUEST, SUMMARY, LOCK = "events.jsonl", "request.json", "summary.json", "running.lock"
+FILES = "files"
+"""Folder of what code of the run wrote."""
+MAX_FILES = 1_000
 MAX_EVENTS_BYTES = 64 << 20
 """Of one run; more is not read, and not written."""
 MAX_LINE_BYTES = 16 << 20
@@ -89,11 +94,7 @@ class RunFolder:
 
     def solution(self) -> Solution | None:
         """The solution of the run, as far as it can be read."""
-        for event in reversed(self.read_events()):
-            if event.kind == "finished":
-                with suppress(ValidationError):
-                    return Solution.model_validate(event.data)
-        return None
+        return _solution_in(self.read_events())
 
     def write_end(self, finished: TaskEvent) -> None:
         """Writes a summary of the end, so that listings need not read all events."""
@@ -129,6 +130,47 @@ class RunFolder:
         actions = tuple((step.tool, step.ok) for step in solution.steps)
         return RunSummary(**known, **ended, answer=answer, steps=len(solution.steps), actions=actions)
 
+    def progress(self, known: RunProgress | None = None) -> RunProgress:
+        """How far the run is; the same as `known` where nothing has come since."""
+        is_under_way = self.is_under_way()  # before the events: one that ends now has written its end
+        size = 0
+        with suppress(OSError):
+            size = (self.path / EVENTS).stat().st_size
+        if known is not None and known.mark == (size, is_under_way):
+            return known
+        events = tuple(sorted(self.read_events(), key=lambda event: event.number))
+        solution = _solution_in(events)
+        ended: RunStatus = "running" if is_under_way else "died"
+        if solution is not None:
+            ended = "stopped" if solution.stopped else "finished"
+        files: list[RunFile] = []
+        for name, path in self.files().items():
+            with suppress(OSError):
+                files.append(RunFile(name=name, size=path.stat().st_size))
+        request = self.request()
+        return RunProgress(
+            run=self.path.name,
+            task=str(request.get("task", "")),
+            at=str(request.get("at", "")),
+            owner=str(request.get("owner", USER)),
+            status=ended,
+            events=events,
+            solution=solution,
+            files=tuple(files),
+            mark=(size, is_under_way),
+        )
+
+    def files(self) -> dict[str, Path]:
+        """The files that code of the run wrote, by their names; links are passed over."""
+        root, found = self.path / FILES, dict[str, Path]()
+        for place, folders, names in os.walk(root) if not root.is_symlink() else ():
+            folders.sort()
+            for path in (Path(place) / name for name in sorted(names)):
+                name = path.relative_to(root).as_posix()
+                if is_file_name(name) and path.is_file() and not path.is_symlink() and len(found) < MAX_FILES:
+                    found[name] = path
+        return found
+
     def request(self) -> dict[str, Any]:
         """The request of the run; empty where it cannot be read."""
         with suppress(LibraryError, OSError, ValueError, RecursionError):
@@ -161,6 +203,14 @@ class RunFolder:
                 with suppress(OSError):
                     total += (Path(place) / name).lstat().st_size
         return total
+
+
+def _solution_in(events: Sequence[TaskEvent]) -> Solution | None:
+    for event in reversed(events):
+        if event.kind == "finished":
+            with suppress(ValidationError):
+                return Solution.model_validate(event.data)
+    return None
 
 
 def _shorten(event: TaskEvent) -> TaskEvent:

@@ -1,7 +1,7 @@
 """Store of runs: one private folder each, bounded in total.
 
 Several processes share it: each writes its own runs. An owner reads its own, a person all. Nothing that looks like a
-key is written.
+key is written, but files that code of a run wrote are kept as they are.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from alita_mcp.agent.runs.folder import RunFolder
-from alita_mcp.agent.values import RunSummary, Solution, TaskEvent, TaskRequest
+from alita_mcp.agent.runs.folder import FILES, RunFolder
+from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.library.private_text import NAMED_SECRET, without_secrets
 from alita_mcp.machine import unusable
@@ -63,6 +63,17 @@ class RunReader:
     async def summary(self, run: str) -> RunSummary:
         """The summary of a run; raises ToolNotFound."""
         return await _in_thread((await self._find(run)).summary)
+
+    async def progress(self, run: str, known: RunProgress | None = None) -> RunProgress:
+        """How far a run is; the same as `known` where nothing has come since; raises ToolNotFound."""
+        return await _in_thread(partial((await self._find(run)).progress, known))
+
+    async def find_file(self, run: str, name: str) -> Path:
+        """A file that code of a run wrote; raises ToolNotFound."""
+        found = await _in_thread((await self._find(run)).files)
+        if name not in found:
+            raise ToolNotFound(f"There is no file {name[:200]!r} of this run.", hint="")
+        return found[name]
 
     async def list(self, limit: int = 20) -> Sequence[RunSummary]:
         """The newest runs of all processes, the newest first."""
@@ -117,6 +128,10 @@ class StoredRuns(RunReader):
     def of_owner(self, owner: str | None) -> RunReader:
         """The runs of one owner; all of them for a person, None."""
         return RunReader(self._folder, owner)
+
+    def files_folder(self, run: str) -> Path:
+        """Where the files that code of a run writes are kept."""
+        return self._folder / run / FILES
 
     async def begin_run(self, run: str, request: TaskRequest, owner: str = USER) -> None:
         """Records that a run of this process begins, and removes the oldest ended runs to make room.

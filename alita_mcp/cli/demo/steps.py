@@ -109,7 +109,7 @@ async def connect(
     own |= {"ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox, "ALITA_SHARED": "off"}
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "alita_mcp.server.transports.entry"],
+        args=["-P", "-m", "alita_mcp.server.transports.entry"],
         env={**child_environment(), **own},
     )
     changed = anyio.Event()

@@ -104,8 +104,7 @@ async def approve_code(number: str, digest: str | None, output: Output) -> None:
     from alita_mcp.library.grants.effective_grants import in_words
 
     async with open_library() as library:
-        approvals = CodeApprovals(library.home)
-        asked = approvals.find(number)
+        asked = CodeApprovals(library.home).find(number)
         rights = in_words(asked.grants)
         if digest is None:
             packages, client = ", ".join(asked.packages) or "none", spell_hidden(asked.client) or "unnamed"
@@ -118,9 +117,8 @@ async def approve_code(number: str, digest: str | None, output: Output) -> None:
             await require_consent(
                 f"Approve this code, word for word, all {lines:,} lines above, with any arguments?", output
             )
-        approvals.approve(number, digest or asked.digest)
-        origin = {"from": "terminal" if digest is None else "digest", "digest": asked.digest}
-        await library.record("code approved", None, origin)
+        origin = {"from": "terminal" if digest is None else "digest"}
+        await library.approve_code(number, digest or asked.digest, origin)
     value = {"code": number, "digest": asked.digest, "grants": list(rights)}
     output.print_result(value, f"Code {number} may run with: {', '.join(rights)}.")
 
@@ -146,14 +144,11 @@ async def revoke(name: str, /, *, code: bool = False, output: Printer) -> None:
         alita revoke fetch_rates
         alita revoke --code 3
     """
-    from alita_mcp.library.grants.code_approvals import CodeApprovals
-
     async with open_library() as library:
         if not code:
             print_entry(await library.revoke(name), output)
             return
-        asked = CodeApprovals(library.home).revoke(name)
-        await library.record("code revoked", None, {"digest": asked.digest})
+        asked = await library.revoke_code(name)
     output.print_result({"code": name, "digest": asked.digest}, f"Code {name} may not run.")
 
 

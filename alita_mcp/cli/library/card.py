@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from alita_mcp.cli.output import columns, compact_json, quote_lines, terminal_columns
 from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.trust.evidence import evidence_rows
+from alita_mcp.library.versions.differences import compare_versions
 from alita_mcp.unseen import code_rows
 
 if TYPE_CHECKING:
@@ -57,21 +56,12 @@ def evidence_card(
 
 def difference_rows(old: StoredVersion | None, new: StoredVersion, was: str, now: str) -> list[str]:
     """How two versions differ, as rows that fit the terminal; one that goes on with the line above begins with `↪`."""
-    before, after = (_version_lines(each) if each else [] for each in (old, new))
     columns_of_row = terminal_columns() - 1
     rows = []
-    for line in unified_diff(before, after, was, now, lineterm=""):
+    for line in compare_versions(old, new, was, now):
         first, *others = code_rows(line[1:], columns_of_row)
         rows += [line[0] + first, *(f"↪{row}" for row in others)]
     return rows
-
-
-def _version_lines(stored: StoredVersion) -> list[str]:
-    """All of a version that decides what it is, one thing a line, so that two versions can be compared."""
-    manifest = stored.manifest.model_dump(mode="json", exclude={"version", "created_at", "digest"})
-    parts = [json.dumps(manifest, ensure_ascii=False, indent=2)]
-    parts += [compact_json(example.as_json()) for example in stored.examples]
-    return "\n".join([*parts, stored.lock.text, stored.code]).split("\n")
 
 
 def describe_parameters(schema: Schema) -> list[tuple[str, ...]]:

@@ -143,13 +143,17 @@ async def log(name: str | None = None, /, *, limit: Count = 30, gaps: bool = Fal
         return
     async with open_library() as library:
         rows = library.journal(limit if name is None else ALL_ROWS)
-    if name is not None:
-        rows = [row for row in rows if row.name == name][:limit]
+        if name is not None:
+            rows = [row for row in rows if row.name == name][:limit]
+            if not rows:
+                library.entry(name)  # says that there never was such a tool, and which ones look alike
     rows.reverse()
     lines = []
     for row in rows:
         subject = f"{row.name or ''}{f' v{row.version}' if row.version else ''}"
-        detail = {key: value for key, value in row.detail.items() if value not in (None, "")}
+        detail = {
+            key: value for key, value in row.detail.items() if value not in (None, "") and key != "activity"
+        }
         time = row.time[:19].replace("T", " ")
         lines.append((time, row.event, subject, compact_json(detail) if detail else ""))
     output.print_result(rows, columns(lines))

@@ -99,11 +99,9 @@ async def review(
 def list_unreviewed(library: Library, output: Output) -> None:
     """Prints the current versions that no person has reviewed, and who made them."""
     values, rows = [], []
-    for entry in library.tools.entries():
-        version = entry.manifest.version
-        origin = library.tools.origin(entry.name, version)
-        if not origin.reviewed:
-            values.append({"name": entry.name, "version": version, "made_by": origin.made_by})
-            rows.append((entry.name, f"v{version}", f"made by {one_line(origin.made_by) or 'a client'}"))
+    for tool in reversed(library.tools.unreviewed()[1]):
+        maker = tool.made_by.name
+        values.append({"name": tool.name, "version": tool.version, "made_by": maker})
+        rows.append((tool.name, f"v{tool.version}", f"made by {one_line(maker) or 'a client'}"))
     output.print_result(values, columns(rows))
     output.hint(f"{len(rows)} unreviewed tools")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
-from alita_mcp.cli.output import Output
+from alita_mcp.app.doctor import describe_probes
+from alita_mcp.cli.output import Output, finding_lines
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.choose import BACK_ENDS, Preparable, load_sandbox, open_sandbox
 from alita_mcp.sandbox.conformance import TRIALS, try_claims
@@ -39,7 +40,7 @@ async def try_all_claims(kind: str, settings: Settings, output: Output) -> int:
             name: {"message": problem.message, "hint": problem.hint} for name, problem in missing.items()
         },
     }
-    lines = [line for report in reports for line in describe_probes(report)]
+    lines = [line for report in reports for line in finding_lines(describe_probes(report))]
     lines += [f"{name} does not work here: {problem}" for name, problem in missing.items()]
     output.print_result(value, "\n".join(lines))
     return 0 if reports and all(report.isolates for report in reports) else SandboxError.exit_status
@@ -57,15 +58,3 @@ async def try_back_end(name: str, settings: Settings, output: Output) -> ProbeRe
             return ProbeReport(kind=sandbox.kind, probes=await try_claims(sandbox, TRIALS))
     finally:
         await sandbox.aclose()
-
-
-def describe_probes(report: ProbeReport) -> list[str]:
-    """Whether a kind of sandbox isolates, then each probe with what came of it."""
-    passed = sum(probe.passed for probe in report.probes)
-    lines = [
-        f"{'✓' if report.isolates else '✗'} sandbox {report.kind}: {passed} of {len(report.probes)} probes passed"
-    ]
-    for probe in report.probes:
-        detail = f": {probe.detail}" if probe.detail else ""
-        lines.append(f"    {'✓' if probe.passed else '✗'} {probe.name}{detail}")
-    return [*lines, f"    → {report.hint}"] if report.hint else lines

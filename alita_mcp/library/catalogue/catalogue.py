@@ -11,13 +11,15 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import NameTaken, ToolUnavailable
+from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS, SearchCount
 from alita_mcp.library.catalogue.listing import LISTING
-from alita_mcp.library.catalogue.reader import BUSY_SECONDS, translate_errors
+from alita_mcp.library.catalogue.reader import BUSY_SECONDS, journal_row, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
     CHANGES,
@@ -85,7 +87,7 @@ class Catalogue:
             elif found < HOME_FORMAT:
                 self._back_up(found)
             migrations = [MIGRATIONS[number] for number in range((found or 1) + 1, HOME_FORMAT + 1)]
-            for statement in (*ADDED_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
+            for statement in (*ADDED_TABLES, *DAILY_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
             if found != HOME_FORMAT:  # the same number would be written again, which a full disk refuses
@@ -224,6 +226,7 @@ class Catalogue:
             "now": now(),
             "by": "person",
             "seen": None,
+            "once": False,
             **detail,
         }
         with self._transaction() as db:
@@ -235,19 +238,29 @@ class Catalogue:
                 _journal(db, event, name, version, detail)
         return changed
 
-    def record_calls(self, rows: Sequence[CallRow], uses: Mapping[str, Use]) -> None:
-        """Journals calls and counts each tool's use, in one transaction; unknown tools are journalled only."""
-        counts = [
-            {"name": name, "calls": use.calls, "failures": use.failures, "last": use.last}
-            for name, use in uses.items()
-        ]
+    def record_calls(
+        self,
+        rows: Sequence[CallRow],
+        uses: Mapping[str, Use],
+        searches: Iterable[tuple[str, SearchCount]] = (),
+    ) -> None:
+        """Journals calls and counts each tool's use and the searches of each day, in one transaction.
+
+        Unknown tools are journalled only.
+        """
+        counts = [{"name": name, **asdict(use)} for name, use in uses.items()]
+        days = [{"day": day, **count.model_dump()} for day, count in searches]
         with self._transaction(durable=False) as db:
             db.executemany(COUNT_CALLS, counts)
+            db.executemany(COUNT_DAY, counts)
+            db.executemany(COUNT_SEARCHES, days)
             last = 0
             for row in rows:
                 last = _journal(db, row.event, row.name, row.version, row.detail, row.time)
             if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
                 db.execute(TRIM_CALLS, (CALLS_KEPT,))
+                for statement in TRIM_DAYS:
+                    db.execute(statement)
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
         """Journals an event that changes nothing else."""
@@ -257,8 +270,7 @@ class Catalogue:
     def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
         """The newest events first."""
         newest = f"SELECT * FROM journal {'WHERE event = ?' if event else ''} ORDER BY id DESC LIMIT ?"  # noqa: S608
-        rows = map(dict, self._rows(newest, *([event] if event else ()), limit))
-        return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in rows]
+        return [journal_row(row) for row in self._rows(newest, *([event] if event else ()), limit)]
 
     def list_tombstones_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
         """Names and versions of tools whose tombstone is older than `moment`."""

@@ -133,22 +133,6 @@ SELECT name FROM ({" UNION ALL ".join(_BEST.format(granted=g, pinned=p) for g in
 ORDER BY verified DESC, merit DESC, name LIMIT :limit
 """  # noqa: S608 - of our own words
 
-RECENT = f"""
-SELECT name FROM (
-    SELECT name FROM listing l WHERE state = 'enabled' AND granted = 1 AND {_SEEN}
-    ORDER BY created_at DESC, name DESC LIMIT :limit
-)
-UNION SELECT name FROM (
-    SELECT name FROM listing l WHERE state = 'enabled' AND granted = 0 AND {_SEEN}
-    ORDER BY created_at DESC, name DESC LIMIT :limit
-)
-UNION SELECT name FROM (
-    SELECT l.name FROM usage u JOIN listing l ON l.name = u.name WHERE state = 'enabled' AND {_SEEN}
-    ORDER BY u.last_used DESC, l.name DESC LIMIT :limit
-)
-"""  # noqa: S608 - of our own words
-"""Names among which those that were made or used last surely are."""
-
 NAMES_LIKE = """
 SELECT name FROM (SELECT name FROM listing WHERE state != 'deleted' AND name >= :name ORDER BY name LIMIT 200)
 UNION SELECT name FROM (SELECT name FROM listing WHERE state != 'deleted' AND name < :name ORDER BY name DESC LIMIT 200)

@@ -5,12 +5,13 @@ A connection of its own that never writes, so that a read waits for no writer. U
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,16 +19,35 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
-from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE, RECENT
-from alita_mcp.library.catalogue.schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
+from alita_mcp.library.catalogue.daily import (
+    GROWN_DAYS,
+    GROWN_TOOLS,
+    SEARCH_DAYS,
+    TOOL_DAYS,
+    SearchCount,
+    UseCount,
+)
+from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE
+from alita_mcp.library.catalogue.schema import (
+    APPROVAL,
+    CHANGES_SO_FAR,
+    ENTRIES,
+    LAST_CALLS,
+    MAKING,
+    NEXT_PAGE,
+    STAMP,
+)
+from alita_mcp.library.catalogue.waiting import UNREVIEWED, WAITING, UnreviewedTool, WaitingVersion
 from alita_mcp.library.rows import (
     Approval,
     CatalogueEntry,
+    JournalRow,
     Origin,
+    PublishedVersion,
     VersionRow,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
-from alita_mcp.owners import USER
+from alita_mcp.owners import USER, Maker
 from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
@@ -133,21 +153,13 @@ class CatalogueReader:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
         return self._names(MOST_USED, limit=limit)
 
-    def recent(self, limit: int, *, reviewed_only: bool = False) -> list[CatalogueEntry]:
-        """The enabled tools whose current version was made last or that were used last, the latest first."""
-        found = self.some(self._names(RECENT, limit=limit, any_origin=int(not reviewed_only))).values()
-
-        def latest(entry: CatalogueEntry) -> tuple[str, str]:
-            return max(entry.manifest.created_at, entry.last_used or ""), entry.name
-
-        return sorted(found, key=latest, reverse=True)[:limit]
-
-    def names(self, *, after: str = "", limit: int = -1) -> list[str]:
-        """Names of the tools that are not deleted, in order; those that come after one, `limit` of them."""
+    def names(self, *, after: str = "", limit: int = -1, deleted: bool = False) -> list[str]:
+        """Names of the tools that are not deleted, or of those that are, in order: `limit` of them after one."""
         query = (
-            "SELECT name FROM listing WHERE state != 'deleted' AND name > :after ORDER BY name LIMIT :limit"
+            "SELECT name FROM listing WHERE (state = 'deleted') = :deleted AND name > :after"
+            " ORDER BY name LIMIT :limit"
         )
-        return self._names(query, after=_plain(after), limit=limit)
+        return self._names(query, after=_plain(after), limit=limit, deleted=deleted)
 
     def names_like(self, name: str) -> list[str]:
         """Names of some hundred tools, with those that look like `name` among them."""
@@ -182,6 +194,25 @@ class CatalogueReader:
         rows = self._rows(query, name=name, version=version)
         return VersionRow(*rows[0]) if rows else None
 
+    def versions(self, name: str) -> list[PublishedVersion]:
+        """The published versions of a tool, the newest first; without those whose row cannot be read."""
+        query = "SELECT manifest, quarantined FROM version WHERE name = :name ORDER BY version DESC"
+        found = []
+        for text, quarantined in self._rows(query, name=name):
+            with suppress(ValidationError):
+                manifest = Manifest.model_validate_json(text)
+                found.append(PublishedVersion(manifest=manifest, quarantined=quarantined))
+        return found
+
+    def last_calls(self, names: Sequence[str]) -> dict[str, JournalRow]:
+        """The last call of each of the named tools of which the journal has one."""
+        rows = self._rows(LAST_CALLS, names=json.dumps(names))
+        return {row["name"]: journal_row(row) for row in rows}
+
+    def making(self, name: str, version: int) -> list[JournalRow]:
+        """What the journal says of how a version came to be, the oldest first."""
+        return [journal_row(row) for row in self._rows(MAKING, name=name, version=version)]
+
     def approval(self, name: str, digest: str) -> Approval | None:
         """Approval of what a version asks for; None without one."""
         rows = self._rows(APPROVAL, name=name, digest=digest)
@@ -208,12 +239,58 @@ class CatalogueReader:
         made_by, owner, reviewed = rows[0]
         return Origin(made_by=made_by, owner=owner, reviewed=bool(reviewed))
 
+    def may_wait(self) -> Iterator[WaitingVersion]:
+        """Versions of enabled tools that may lack a grant, current ones and later ones, the latest of a tool first."""
+        for row in self._rows(WAITING, user=USER):
+            with suppress(ValidationError):  # of a damaged row, which calls report
+                yield WaitingVersion(
+                    manifest=Manifest.model_validate_json(row["manifest"]),
+                    current=row["current"],
+                    made_by=Maker(row["made_by"], row["owner"]),
+                    set_aside=row["set_aside"],
+                )
+
+    def unreviewed(self, limit: int = -1) -> tuple[int, list[UnreviewedTool]]:
+        """How many tools no person has reviewed as they are now, and so many of them, the newest first."""
+        rows = self._rows(UNREVIEWED, user=USER, limit=limit)
+        tools = [
+            UnreviewedTool(name=name, version=version, digest=digest, made_by=Maker(made_by, owner))
+            for name, version, digest, made_by, owner, _ in rows
+        ]
+        return (rows[0][5] if rows else 0), tools
+
+    def daily_use(self, name: str, since: str) -> dict[str, UseCount]:
+        """How a tool was used on each day of use from a day on (`2026-11-26`), the first day first."""
+        return _use_counts(self._rows(TOOL_DAYS, name=name, since=since))
+
+    def daily_use_of_grown(self, since: str) -> dict[str, UseCount]:
+        """As `daily_use`, of all tools but the starter tools together."""
+        return _use_counts(self._rows(GROWN_DAYS, since=since))
+
+    def use_of_grown(self, since: str, limit: int) -> dict[str, UseCount]:
+        """As `daily_use_of_grown`, of each tool: those first that spared most."""
+        return _use_counts(self._rows(GROWN_TOOLS, since=since, limit=limit))
+
+    def daily_searches(self, since: str) -> dict[str, SearchCount]:
+        """Searches of each day from a day on, the first day first."""
+        rows = self._rows(SEARCH_DAYS, since=since)
+        return {
+            day: SearchCount(searches=searches, matched=matched, called=called)
+            for day, searches, matched, called in rows
+        }
+
     def _names(self, query: str, **values: Any) -> list[str]:
         return [name for (name,) in self._rows(query, **values)]
 
     def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
         with self._lock, translate_errors(self._path):
             return self._db.execute(query, values).fetchall()
+
+
+def _use_counts(rows: Iterable[sqlite3.Row]) -> dict[str, UseCount]:
+    return {
+        key: UseCount(calls=calls, failures=failures, code_bytes=size) for key, calls, failures, size in rows
+    }
 
 
 @contextmanager
@@ -243,6 +320,11 @@ def _skip_damaged() -> Iterator[None]:
         yield
     except ToolQuarantined as damaged:
         _log.warning("%s", damaged)
+
+
+def journal_row(row: sqlite3.Row) -> JournalRow:
+    """A line of the journal as a value."""
+    return JournalRow(**{**dict(row), "detail": json.loads(row["detail"])})
 
 
 def _plain(name: str) -> str:

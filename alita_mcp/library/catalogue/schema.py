@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from alita_mcp.library.catalogue.waiting import GRANTED, NOT_APPROVED
+
 TABLES = """
 CREATE TABLE tool (
     name TEXT PRIMARY KEY,
@@ -131,12 +133,13 @@ CHANGES: dict[str, tuple[str, ...]] = {
         """,
     ),
     "approved": (
-        """
+        f"""
         UPDATE tool SET current = :version WHERE name = :name AND state != 'deleted'
         AND current = coalesce(:seen, current) AND EXISTS (
             SELECT 1 FROM version v WHERE v.name = :name AND v.version = :version AND v.digest = :digest
         ) AND (:by = 'person' OR NOT EXISTS (SELECT 1 FROM decided d WHERE d.name = :name AND d.what = 'version'))
-        """,
+        AND NOT (:once AND {GRANTED})
+        """,  # noqa: S608 - of our own words
         "DELETE FROM approval_part WHERE name = :name AND digest = :digest",
         "INSERT INTO approval_part SELECT :name, :digest, :part WHERE :part != ''",
         """
@@ -144,6 +147,13 @@ CHANGES: dict[str, tuple[str, ...]] = {
         ON CONFLICT (name, digest) DO UPDATE SET approved_at = :now
         """,
         _VERSION_DECIDED,
+    ),
+    NOT_APPROVED: (
+        f"""
+        UPDATE tool SET current = current WHERE name = :name AND EXISTS (
+            SELECT 1 FROM version v WHERE v.name = :name AND v.version = :version AND v.digest = :digest
+        ) AND NOT {GRANTED}
+        """,  # noqa: S608 - of our own words
     ),
     "revoked": (
         "DELETE FROM approval WHERE name = :name",
@@ -318,4 +328,14 @@ LEFT JOIN usage u ON u.name = t.name
 NEXT_PAGE = f"""
 {ENTRIES} WHERE t.state != 'deleted' AND (t.created_at, t.name) > (:created_at, :name)
 ORDER BY t.created_at, t.name LIMIT :limit
+"""
+LAST_CALLS = """
+SELECT * FROM journal WHERE id IN (
+    SELECT max(id) FROM journal WHERE event IN ('called', 'sandbox failed')
+    AND name IN (SELECT value FROM json_each(:names)) GROUP BY name
+)
+"""
+MAKING = """
+SELECT * FROM journal WHERE event IN ('published', 'raised', 'adopted', 'starter installed', 'synthesis')
+AND name = :name AND version = :version ORDER BY id
 """

@@ -22,10 +22,17 @@ class Use:
     calls: int = 0
     failures: int = 0
     last: str = ""
+    code_bytes: int = 0
+    """See `daily.UseCount`."""
 
     def plus(self, more: Use) -> Use:
         """Both together."""
-        return Use(self.calls + more.calls, self.failures + more.failures, max(self.last, more.last))
+        return Use(
+            self.calls + more.calls,
+            self.failures + more.failures,
+            max(self.last, more.last),
+            self.code_bytes + more.code_bytes,
+        )
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable
+from alita_mcp.file_locks import hold_lock
 from alita_mcp.library.clock import now
 from alita_mcp.library.disk import Damaged, read_plain_file
 from alita_mcp.machine import unusable
@@ -26,6 +27,7 @@ from alita_mcp.values import Grants, Value
 MAX_WAITING = 100
 """So many wait for a person; one more takes the place of an older one."""
 MAX_APPROVED = 1_000
+LOCK_TIMEOUT_S = 30.0
 UNFINISHED_S = 60
 """Nobody takes longer to write one file."""
 _NUMBER = re.compile(r"[0-9a-f]{8}")
@@ -59,6 +61,7 @@ class CodeApprovals:
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "code_approvals"
+        self._lock = home / "library.lock"
 
     def is_approved(self, asked: AskedCode) -> bool:
         """Whether a person approved this code with these packages and rights."""
@@ -97,25 +100,42 @@ class CodeApprovals:
             raise ToolNotFound(f"No code with the number {number[:20]!r} waits for approval.", hint=hint)
         return found
 
-    def approve(self, number: str, digest: str) -> AskedCode:
-        """A person approves what was shown, that digest and no other.
+    def list_waiting(self) -> list[tuple[str, AskedCode]]:
+        """Number and code of all that waits for a person, the oldest first."""
+        return [(number, asked) for number, asked in self._read_all() if not asked.approved_at]
+
+    def stamp(self) -> int:
+        """Another number whenever code asked, was approved or refused."""
+        try:
+            return self._folder.stat().st_mtime_ns
+        except OSError:  # none ever asked
+            return 0
+
+    def approve(self, number: str, digest: str) -> bool:
+        """A person approves what was shown, that digest and no other; False where it is approved already.
 
         Raises:
             ToolNotFound: there is no such code.
             ToolUnavailable: its digest is another one.
             LibraryError: the disk refuses.
         """
-        asked = self.find(number)
-        if asked.digest != digest:
-            raise ToolUnavailable(f"The code {number} does not have the digest {digest[:80]!r}.")
-        approved = asked.model_copy(update={"approved_at": now()})
-        self._write(number, approved)
-        return approved
+        with hold_lock(self._lock, LOCK_TIMEOUT_S):
+            asked = self.find(number)
+            if asked.digest != digest:
+                raise ToolUnavailable(f"The code {number} does not have the digest {digest[:80]!r}.")
+            if not asked.approved_at:
+                self._write(number, asked.model_copy(update={"approved_at": now()}))
+        return not asked.approved_at
 
-    def revoke(self, number: str) -> AskedCode:
-        """A person takes an approval back, or refuses code that waits; raises as `find`."""
-        asked = self.find(number)
-        (self._folder / f"{number}.json").unlink(missing_ok=True)
+    def revoke(self, number: str, *, if_waiting: bool = False) -> AskedCode:
+        """A person takes an approval back, or refuses code that waits; raises as `find`.
+
+        What was approved by somebody else meanwhile is left as it is with `if_waiting`; the result says so.
+        """
+        with hold_lock(self._lock, LOCK_TIMEOUT_S):
+            asked = self.find(number)
+            if not (if_waiting and asked.approved_at):
+                (self._folder / f"{number}.json").unlink(missing_ok=True)
         return asked
 
     def _read_all(self) -> list[tuple[str, AskedCode]]:

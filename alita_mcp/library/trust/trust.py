@@ -113,6 +113,8 @@ def _hint(check: Check, report: VerificationReport) -> str:
         ]
         more = f" and {len(survivors) - len(shown)} more" if len(survivors) > len(shown) else ""
         return f"some whose result shows the change of {', '.join(shown)}{more}"
-    case = one_line(f" for {json.dumps(check.case, ensure_ascii=False)}", MAX_FINDING) if check.case else ""
+    case = ""
+    if check.case and check.stage != "properties":  # whose message begins with it
+        case = f" for {one_line(json.dumps(check.case, ensure_ascii=False), MAX_FINDING)}"
     advice = f" ({one_line(check.fix.removesuffix('.'), MAX_ADVICE)})" if check.fix else ""
     return f"{one_line(check.message, MAX_FINDING)}{case}{advice}"

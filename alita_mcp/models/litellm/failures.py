@@ -93,16 +93,39 @@ def translate_failure(failure: Exception, chosen: Chosen) -> ModelError:
     status = status_of(failure)
     if status == TIMED_OUT:
         why = f"no whole answer within {chosen.timeout_s:g} s"
+    elif _NO_KEY.search(str(failure)):
+        why = "no key is set"
     else:
         words = _WRAPPING.sub("", str(failure)).partition("Traceback (most recent call last)")[0]
-        if words.strip(" .") == "Connection error":  # what started it says more
+        if words.strip(" .") in (
+            "Connection error",
+            "All connection attempts failed",
+        ):  # what started it says more
             words = str(list(takewhile(str, _chain(failure)))[-1]) or words
+            refused = next(
+                (each for each in _chain(failure) if isinstance(each, ConnectionRefusedError)), None
+            )
+            words = "connection refused" if refused is not None else words
         why = presentable(words).strip(" .") or type(failure).__name__
     number = (
         f" (status {status})" if headers_of(failure) else ""
     )  # without headers litellm made the status up
-    why = f"The model {chosen.name!r} did not answer{number}: {why}."
+    address = address_of(failure)
+    place = f" at {presentable(address)}" if address else ""
+    why = f"The model {chosen.name!r} did not answer{place}{number}: {why}."
     return ModelError(why, hint=_hint(status, failure, chosen))
+
+
+def address_of(failure: Exception) -> str:
+    """The address that was tried, without credentials and query; empty where nothing was sent."""
+    for cause in reversed(list(_chain(failure))):
+        vendor = type(cause).__module__.partition(".")[0]
+        # litellm makes up requests for its own exceptions; httpx raises where there is none
+        if vendor in ("httpx", "openai") and (
+            request := getattr(cause, "_request", None) or vars(cause).get("request")
+        ):
+            return f"{request.url.scheme}://{request.url.netloc.decode()}{request.url.path}"
+    return ""
 
 
 def _chain(failure: BaseException) -> Iterator[BaseException]:
@@ -119,9 +142,12 @@ def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
     where = "its base URL (ALITA_MODEL_BASE_URL)" if chosen.base_url else "the network"
     if "LLM Provider NOT provided" in str(failure):
         return f"Write {chosen.setting} as provider/model: openai/NAME for any OpenAI-compatible server."
+    if any(isinstance(each, ConnectionRefusedError) for each in _chain(failure)):
+        own = " (ollama serve)" if chosen.name.startswith("ollama") else ""
+        return f"Start the server{own}, or check {where}."
     match status:
         case 401 | 403:
-            return f"Set {chosen.key_variable} to a key that may use this model."
+            return f"Set {chosen.key_variable} to a key that may use this model, or run `alita setup`."
         case 404:
             return f"Check the model's name in {chosen.setting} and {where}."
         case 400 | 422:
@@ -133,5 +159,4 @@ def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
         case code if code is not None and 300 <= code < 400:
             return f"The server redirects elsewhere, which is not followed: check {where}."
         case _:
-            key = chosen.key_variable
-            return f"Check {chosen.setting}, {where}, and {key} if this provider requires a key."
+            return f"Check {chosen.setting} and {where}."

@@ -27,6 +27,8 @@ from alita_mcp.models.litellm.loading import load_litellm
 MAX_TEXT_CHARACTERS = 1_000_000
 _CLOSES = re.compile("claude|anthropic|bedrock|gemini|vertex", re.IGNORECASE)
 """Providers whose dialect of JSON Schema, as litellm writes it, has no free-form value: it would have to be empty."""
+KEY_WITHIN_S = 30.0
+"""A keyring may ask its owner to unlock it."""
 CHARACTERS_PER_TOKEN = 4
 """Estimate for servers that count nothing."""
 
@@ -38,12 +40,14 @@ class NoAnswer(ConnectionError):
 class LitellmModel:
     """One model, named as litellm names it: `openai/…`, `ollama/…`."""
 
-    def __init__(self, chosen: Chosen, patience: Patience | None = None) -> None:
+    def __init__(self, chosen: Chosen, patience: Patience | None = None, *, key: str | None = None) -> None:
+        """Without `key`, each call looks for it: one that was replaced meanwhile is taken at once."""
         self.name = chosen.name
         # litellm's `ollama/` has no tools; `ollama_chat/` is the same server's newer interface, which has
         self._sent_name = re.sub("^ollama/", "ollama_chat/", chosen.name)
         self._chosen = chosen
         self._patience = patience or Patience()
+        self._key = key
         self._refused: set[str] = set()
         """Options that this model's server does not take."""
 
@@ -62,6 +66,7 @@ class LitellmModel:
         Rate limits, server errors, time-outs and lost connections are tried again with growing pauses.
         """
         litellm = await anyio.to_thread.run_sync(load_litellm, abandon_on_cancel=True)
+        key = self._key or await self._find_key()
         if tools and not _takes_tools(litellm, self._sent_name):
             hint = "Set ALITA_MODEL_CODER to a model with tool calling."
             raise ModelError(f"The model {self.name!r} cannot call tools.", hint=hint)
@@ -76,11 +81,21 @@ class LitellmModel:
         options = {name: value for name, value in wanted.items() if value is not None}
         chat = [_chat_message(message) for message in messages]
         return await call_with_retries(
-            lambda: self._complete_without_refused(litellm, chat, options), self._patience, chosen
+            lambda: self._complete_without_refused(litellm, chat, options, key), self._patience, chosen
         )
 
+    async def _find_key(self) -> str | None:
+        try:
+            with anyio.fail_after(KEY_WITHIN_S):
+                return await anyio.to_thread.run_sync(self._chosen.find_key_to_send, abandon_on_cancel=True)
+        except TimeoutError:
+            hint = f"Unlock the keyring, or set {self._chosen.key_variable}."
+            raise ModelError(
+                f"The system keyring did not answer within {KEY_WITHIN_S:g} s.", hint=hint
+            ) from None
+
     async def _complete_without_refused(
-        self, litellm: Any, chat: list[dict[str, Any]], options: dict[str, Any]
+        self, litellm: Any, chat: list[dict[str, Any]], options: dict[str, Any], key: str | None
     ) -> Completion:
         """A completion, if need be without options that the server refuses; they are left out from then on."""
         left_out: set[str] = set()
@@ -94,7 +109,7 @@ class LitellmModel:
                         model=self._sent_name,
                         messages=chat,
                         base_url=self._chosen.base_url,
-                        api_key=self._chosen.key_to_send,
+                        api_key=key,
                         timeout=self._chosen.timeout_s,
                         max_retries=0,
                         num_retries=0,

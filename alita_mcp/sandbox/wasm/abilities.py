@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from packaging.utils import canonicalize_name
-
 from alita_mcp.sandbox.abilities import Abilities, Missing, whole_cpython
 from alita_mcp.sandbox.wasm.build import PYTHON
 
@@ -92,6 +90,8 @@ LACKS = tuple(
 
 def packages_with_sockets(packages: Iterable[str]) -> list[str]:
     """Those of a tool's packages that open sockets, which only Docker and bubblewrap have."""
+    from packaging.utils import canonicalize_name  # slow to load, and few tools have packages
+
     names = [re.split(r"[^A-Za-z0-9._-]", package.strip(), maxsplit=1)[0] for package in packages]
     return [name for name in names if canonicalize_name(name) in SOCKET_PACKAGES]
 

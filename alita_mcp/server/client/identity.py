@@ -33,8 +33,9 @@ def is_modern(ctx: Context) -> bool:
 
 
 def identity_of(ctx: Context) -> ClientIdentity:
-    """The client of a request, as the App knows it."""
-    return ClientIdentity(client_key(ctx), client_label(ctx), maker_of(ctx).owner)
+    """The client of a request, as the App knows it; one that gives no name now has the one that it gave before."""
+    before = LOCAL_CLIENT.get().label if ctx.request is None else ""
+    return ClientIdentity(client_key(ctx), client_label(ctx) or before or UNNAMED, maker_of(ctx).owner)
 
 
 def maker_of(ctx: Context) -> Maker:

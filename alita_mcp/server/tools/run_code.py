@@ -8,12 +8,11 @@ from urllib.parse import quote
 
 import mcp_types as types
 
-from alita_mcp.app.code_runner import CodeRunResult
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.packed_files import mime_of
 from alita_mcp.progress import ReportStage
-from alita_mcp.runs.code_run import CodeRequest
+from alita_mcp.runs.code_run import CodeRequest, CodeRunResult
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
 from alita_mcp.server.results.texts import outcome_text

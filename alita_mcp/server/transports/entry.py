@@ -61,6 +61,10 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
 
     greeting = relay(wire, parent, os.environ)  # noqa: TID251 - the relay hands all of it on
     try:
+        os.getcwd()  # noqa: PTH109
+    except OSError:  # it was removed, and some packages cannot be imported from there
+        os.chdir(os.sep)
+    try:
         _serve(wire, parent, greeting)
     except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
         end_with_error(failed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,12 +11,19 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
+from alita_mcp.library.private_text import holds_secret
 from alita_mcp.models.roles import Models, Role
-from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published
+from alita_mcp.texts import clip
+from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published, Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
 
 EVENT = "synthesis"
-JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
+JOURNALLED = {"status", "stage", "reason", "fix", "trust", "breaks", "kept"}
+_OPTIONAL = ("fix", "breaks", "kept")
+COMPARED = ("case", "expected", "got")
+"""What a gate compared."""
+MAX_COMPARED = 1_000
+"""Longest value of these, as JSON; longer ones are cut."""
 WRITERS: tuple[Role, ...] = ("planner", "coder", "tester")
 """Whose names and servers are kept: their record is counted by them."""
 PATIENCE_S = 10.0
@@ -36,12 +44,28 @@ class SynthesisRecord:
 
     def set_outcome(self, outcome: Outcome) -> None:
         """Keeps what the journal says of an outcome."""
-        detail = outcome.model_dump(mode="json", include=JOURNALLED)
-        self.detail = {key: value for key, value in detail.items() if value or key not in ("breaks", "kept")}
+        self.detail = describe_outcome(outcome)
         if isinstance(outcome, Published | Exists):
             self.tool = outcome.tool
         if isinstance(outcome, Published):
             self.version = outcome.version
+
+
+def describe_outcome(outcome: Outcome) -> dict[str, Any]:
+    """What may be kept and shown of an outcome: how a synthesis ended, and why; nothing that holds a secret."""
+    fields = outcome.model_dump(mode="json", include=JOURNALLED)
+    described = {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
+    if isinstance(outcome, Rejected):
+        compared = {name: getattr(outcome, name) for name in COMPARED}
+        texts = {name: json.dumps(value, default=str) for name, value in compared.items()}
+        if any(value is not None for value in compared.values()) and not holds_secret(
+            " ".join(texts.values())
+        ):
+            described |= {
+                name: value if len(texts[name]) <= MAX_COMPARED else clip(texts[name], MAX_COMPARED)
+                for name, value in compared.items()
+            }
+    return described
 
 
 def writers_of(models: Models) -> dict[str, str]:
@@ -51,9 +75,9 @@ def writers_of(models: Models) -> dict[str, str]:
 
 @asynccontextmanager
 async def journal_synthesis(
-    library: Library, request: SynthesisRequest, models: Models | None
+    library: Library, request: SynthesisRequest, models: Models | None, activity: str = ""
 ) -> AsyncIterator[SynthesisRecord]:
-    """Journals the synthesis in the block once it is over, however it ends."""
+    """Journals the synthesis in the block once it is over, however it ends; `activity` is its id in the feed."""
     record = SynthesisRecord(request)
     try:
         yield record
@@ -70,6 +94,6 @@ async def journal_synthesis(
                 record.detail["models"] = writers_of(models)
         if record.agreed is not None:
             record.detail |= {"agreed": record.agreed, **record.marks}
-        record.detail |= request.client.journal_detail
+        record.detail |= request.client.journal_detail | ({"activity": activity} if activity else {})
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await library.record(EVENT, record.tool, record.detail, record.version)

@@ -23,7 +23,7 @@ from alita_mcp.server.transports.local.endpoint import (
 )
 from tests.server.local.conftest import User, in_home
 from tests.server.local.scripted_server import listening
-from tests.server.processes import ENTRY, environment, started
+from tests.server.processes import environment, started
 from tests.small_disk import fill, small_disk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX sockets and modes")
@@ -242,11 +242,12 @@ async def test_where_no_server_can_be_shared_the_client_has_its_own(
     user: User, lack: str, tmp_path: Path
 ) -> None:
     cache = user.folder / ".cache"
-    env, command = user.environment(), ENTRY
+    (user.folder / "anyio.py").write_text("raise SystemExit('code of a folder in which a client works')")
+    env, command = user.environment(), (sys.executable, "-P", "-m", "alita_mcp.server.transports.entry")
     if lack == "nobody's home":
         del env["HOME"]
         unknown = "import pwd; pwd.getpwuid = {}.__getitem__"
-        command = (sys.executable, "-c", f"{unknown}; {RUN_ENTRY}")
+        command = (sys.executable, "-P", "-c", f"{unknown}; {RUN_ENTRY}")
     if lack == "no current folder":
         leave = "os.mkdir('x'); os.chdir('x'); os.rmdir('../x')"
         command = (sys.executable, "-c", f"import os; {leave}; {RUN_ENTRY}")

@@ -21,6 +21,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from mcp.server.lowlevel import Server
 
 from alita_mcp import __version__
+from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.wire.duplex import Polled
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client.local import LOCAL_CLIENT, LocalClient
@@ -38,7 +39,7 @@ from alita_mcp.server.transports.local.endpoint import (
     proof,
     read_hello,
 )
-from alita_mcp.server.transports.local.hook_answers import answer_hook
+from alita_mcp.server.transports.local.pages import Pages
 from alita_mcp.settings import Settings, absolute_home, whole_environment
 
 BACKLOG = 128
@@ -51,10 +52,13 @@ log = logging.getLogger(__name__)
 class LocalClients:
     """The clients that are connected to one server."""
 
-    def __init__(self, server: Server[Any], endpoint: Endpoint, home: Path) -> None:
+    def __init__(
+        self, server: Server[Any], endpoint: Endpoint, home: Path, pages: Pages | None = None
+    ) -> None:
         self._server = server
         self._endpoint = endpoint
         self._home = home
+        self._pages = pages
         self._connected: dict[LocalClient, tuple[SocketStream, Duplex]] = {}
         self._since = time.time()
         self.stop_asked = anyio.Event()
@@ -68,8 +72,8 @@ class LocalClients:
 
     @property
     def is_empty(self) -> bool:
-        """Whether none is connected."""
-        return not self._connected
+        """Whether none is connected, and no page is open in a browser."""
+        return not (self._connected or (self._pages and self._pages.open))
 
     @asynccontextmanager
     async def listen(self, lock: BaseFileLock) -> AsyncIterator[None]:
@@ -107,7 +111,7 @@ class LocalClients:
             lock.release()
 
     def describe(self) -> dict[str, Any]:
-        """What a person is told: process, version, home, since when, memory in bytes, and the clients."""
+        """What a person is told: process, version, home, since when, memory in bytes, clients and open pages."""
         return {
             "pid": os.getpid(),
             "version": __version__,
@@ -118,6 +122,7 @@ class LocalClients:
                 {"name": client.label, "pid": client.process, "since": client.since}
                 for client in self._connected
             ],
+            "pages": {"address": self._pages.address, "open": self._pages.open} if self._pages else None,
         }
 
     async def _accept(self, listener: Any, connections: TaskGroup) -> None:
@@ -143,6 +148,8 @@ class LocalClients:
                     await self._closed.wait()  # whoever asked waits for the end of the connection
                 elif want == "hook":
                     await self._answer_hook(stream, already_read)
+                elif want == "ui":
+                    await self._send_link(stream, already_read)
             except (Refused, OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:
                 log.info("a local connection ended: %s", problem)
             except Exception:
@@ -174,8 +181,23 @@ class LocalClients:
             line, _ = await _receive_line(stream, already_read, MAX_QUESTION)
             app = self._server.shared.current if isinstance(self._server, DualEraServer) else None
             if app is not None:
+                from alita_mcp.server.transports.local.hook_answers import answer_hook
+
                 context = await answer_hook(app, line)
                 await stream.send(json.dumps({"context": context}).encode() + b"\n")
+
+    async def _send_link(self, stream: SocketStream, already_read: bytes) -> None:
+        """Answers a request for the pages, one line with the `port` that they should have, with a link or a problem."""
+        with anyio.fail_after(HELLO_WITHIN_S):
+            line, _ = await _receive_line(stream, already_read)
+        port = json.loads(line)["port"]
+        answer = {"problem": "This server has no pages.", "hint": ""}
+        try:
+            if self._pages is not None:
+                answer = {"url": await self._pages.make_link(port)}
+        except AlitaError as failed:
+            answer = {"problem": failed.message, "hint": failed.hint}
+        await stream.send(json.dumps(answer).encode() + b"\n")
 
     async def _serve_client(self, stream: SocketStream, client: LocalClient, already_read: bytes) -> None:
         LOCAL_CLIENT.set(client)
@@ -207,7 +229,9 @@ class LocalClients:
 
 
 @asynccontextmanager
-async def share_server(server: Server[Any], settings: Settings) -> AsyncIterator[anyio.Event]:
+async def share_server(
+    server: Server[Any], settings: Settings, pages: Pages | None = None
+) -> AsyncIterator[anyio.Event]:
     """Lets local clients share a server that runs anyway, unless they have one already; the event: it shall stop."""
     async with AsyncExitStack() as sharing:
         clients = None
@@ -216,7 +240,7 @@ async def share_server(server: Server[Any], settings: Settings) -> AsyncIterator
                 endpoint = find_endpoint(whole_environment(), str(Path.cwd()))
                 lock = FileLock(f"{endpoint.address}.lock", mode=0o600)
                 lock.acquire(timeout=0)
-                clients = LocalClients(server, endpoint, absolute_home(settings.home))
+                clients = LocalClients(server, endpoint, absolute_home(settings.home), pages)
                 await sharing.enter_async_context(clients.listen(lock))
         yield clients.stop_asked if clients else anyio.Event()
 

@@ -21,8 +21,9 @@ from typing import Any, Literal, NamedTuple
 
 import alita_mcp
 
-Want = Literal["hook", "mcp", "status", "stop"]
-"""What a connection is for: messages of a client, a question of its hook, or a person's question or order."""
+Want = Literal["mcp", "status", "stop", "ui", "events", "hook"]
+"""What a connection is for: messages of a client, a person's question or order, a link to the pages, activities, a
+question of a client's hook."""
 
 SWITCH = "ALITA_SHARED"
 OFF = ("off", "0", "false", "no", "f", "n")
@@ -44,6 +45,8 @@ _PATHS = (
     "PYTHONPATH", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE",
 )  # fmt: skip
 _KEY_BYTES = 32
+_MAX_FILE = 1 << 20
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CONFIGURES = re.compile(
     r"(ALITA|ANTHROPIC|AWS|AZURE|DOCKER|GOOGLE|HCP_VAULT|LITELLM|OLLAMA|OPENAI|PIP|SSL|UV|VERTEX\w*)_"
     r"|PYTHON(HOME|PATH|SAFEPATH)$|XDG_(CACHE|CONFIG|DATA)_HOME$|(HOME|USERPROFILE|APPDATA|LOCALAPPDATA)$"
@@ -111,11 +114,40 @@ def find_endpoint(environment: Mapping[str, str], folder: str) -> Endpoint:
         for name, value in resolved.items()
         if value and (name in named or (_CONFIGURES.match(name) and not _OF_A_TERMINAL.match(name)))
     }
-    words = json.dumps([program_stamp(), sys.executable, sorted(counts.items())])
+    file = settings_file_of(resolved)
+    if b"shared" in file and is_switched_off(file):
+        raise Refused("alita.toml says shared = false")
+    words = json.dumps([program_stamp(), sys.executable, sorted(counts.items()), file.decode("latin-1")])
     name = hmac.new(key, words.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:24]
     if HAS_UNIX_SOCKETS and len(os.fsencode(private / name)) > _MAX_SOCKET_PATH:
         raise Refused(f"{private} is too long a path for a socket")
     return Endpoint(private, key, name, resolved)
+
+
+def settings_file_of(environment: Mapping[str, str]) -> bytes:
+    """The bytes of `alita.toml` in the home that these variables mean; empty where it cannot be read.
+
+    The server looks at the file again, and says what is wrong with it.
+    """
+    home = next((value for name, value in environment.items() if name.upper() == "ALITA_HOME" and value), "")
+    if not home:  # as platformdirs has it, whose import takes longer than all of this
+        data = environment.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME")
+        usual = "~/Library/Application Support" if sys.platform == "darwin" else "~/.local/share"
+        home = os.path.join(data or usual, "alita-mcp")
+    with suppress(OSError):
+        handle = os.open(os.path.join(os.path.expanduser(home), "alita.toml"), os.O_RDONLY | _NO_WAIT)
+        with open(handle, "rb") as file:
+            return file.read(_MAX_FILE) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+    return b""
+
+
+def is_switched_off(file: bytes) -> bool:
+    """Whether the settings file asks for a server for each client."""
+    import tomllib  # few files say a word of it
+
+    with suppress(ValueError, RecursionError):
+        return str(tomllib.loads(file.decode()).get("shared", "")).lower() in OFF
+    return False
 
 
 def program_stamp() -> str:

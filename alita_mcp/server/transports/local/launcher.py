@@ -9,11 +9,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Endpoint, Refused, connect
+from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Endpoint, Refused, Want, connect
 
 if TYPE_CHECKING:
     import subprocess
 
+PYTHON = (sys.executable, "-P")
+"""Without `-P`, a file of the folder in which a client works would be imported in place of a module."""
 PROGRAM = ("-m", "alita_mcp.server.transports.local.process")
 """What Python runs as the server; the endpoint's name follows."""
 START_WITHIN_S = 60.0
@@ -29,8 +31,9 @@ MAX_LOG_BYTES = 1_000_000
 class Launcher:
     """Finds the server of an endpoint, and starts one where none runs."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, want: Want = "mcp") -> None:
         self._endpoint = endpoint
+        self._want = want
         self._process: subprocess.Popen[bytes] | None = None
         self.own: subprocess.Popen[bytes] | None = None
         """The server for this client alone, once there is one."""
@@ -38,7 +41,7 @@ class Launcher:
     def connect(self) -> socket.socket | None:
         """A connection to the server; None where none listens."""
         try:
-            link = connect(self._endpoint, "mcp").socket
+            link = connect(self._endpoint, self._want).socket
         except (ConnectionError, FileNotFoundError):
             return None
         link.settimeout(None)
@@ -59,7 +62,7 @@ class Launcher:
         log_path = self._endpoint.folder / f"{self._endpoint.name}.log"
         with open_log(log_path) as log:
             self._process = subprocess.Popen(
-                [sys.executable, *PROGRAM, self._endpoint.name],
+                [*PYTHON, *PROGRAM, self._endpoint.name],
                 cwd=self._endpoint.folder,
                 # glibc would keep what many threads free: two arenas save a tenth of the server's memory
                 env={"MALLOC_ARENA_MAX": "2", **self._endpoint.environment},
@@ -104,7 +107,7 @@ class Launcher:
         mine, its = socket.socketpair()
         with its:
             self.own = subprocess.Popen(
-                [sys.executable, "-m", "alita_mcp.server.transports.entry"],
+                [*PYTHON, "-m", "alita_mcp.server.transports.entry"],
                 env={**self._endpoint.environment, SWITCH: OFF[0]},
                 stdin=its.fileno(),
                 stdout=its.fileno(),

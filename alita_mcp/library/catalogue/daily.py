@@ -1,0 +1,97 @@
+"""Daily aggregates of use in the catalogue: calls of each tool, and what searches led to.
+
+Lines of the journal are few and go; these counts stay for `DAYS_KEPT` days. Days are those of UTC.
+"""
+
+from __future__ import annotations
+
+from alita_mcp.values import Value
+
+DAYS_KEPT = 400
+
+DAILY_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS daily_use (
+        day TEXT NOT NULL,
+        name TEXT NOT NULL,
+        calls INTEGER NOT NULL,
+        failures INTEGER NOT NULL,
+        code_bytes INTEGER NOT NULL,
+        PRIMARY KEY (day, name)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS daily_search (
+        day TEXT PRIMARY KEY,
+        searches INTEGER NOT NULL,
+        matched INTEGER NOT NULL,
+        called INTEGER NOT NULL
+    ) WITHOUT ROWID
+    """,
+    # What the journal of an earlier alita still knows; the size of the code that was called is not in it.
+    """
+    INSERT INTO daily_use
+    SELECT substr(time, 1, 10) AS day, name, count(*),
+        sum(coalesce(iif(json_valid(detail), json_extract(detail, '$.status'), ''), '') NOT IN ('ok', 'cancelled')), 0
+    FROM journal
+    WHERE event = 'called' AND name IN (SELECT name FROM tool) AND NOT EXISTS (SELECT 1 FROM daily_use)
+    GROUP BY day, name
+    """,
+)
+
+COUNT_DAY = (
+    "INSERT INTO daily_use SELECT substr(:last, 1, 10), name, :calls, :failures, :code_bytes FROM tool"
+    " WHERE name = :name ON CONFLICT (day, name) DO UPDATE SET calls = calls + :calls,"
+    " failures = failures + :failures, code_bytes = code_bytes + :code_bytes"
+)
+COUNT_SEARCHES = (
+    "INSERT INTO daily_search VALUES (:day, :searches, :matched, :called) ON CONFLICT (day) DO UPDATE SET"
+    " searches = searches + :searches, matched = matched + :matched, called = called + :called"
+)
+TRIM_DAYS = tuple(
+    f"DELETE FROM {table} WHERE day < date('now', '-{DAYS_KEPT} days')"  # noqa: S608 - of our own words
+    for table in ("daily_use", "daily_search")
+)
+
+_GROWN = (
+    "name NOT IN (SELECT j.name FROM journal j WHERE j.event = 'starter installed' AND j.name IS NOT NULL)"
+)
+TOOL_DAYS = (
+    "SELECT day, calls, failures, code_bytes FROM daily_use WHERE name = :name AND day >= :since ORDER BY day"
+)
+GROWN_DAYS = f"""
+SELECT day, sum(calls) AS calls, sum(failures) AS failures, sum(code_bytes) AS code_bytes
+FROM daily_use WHERE day >= :since AND {_GROWN} GROUP BY day ORDER BY day
+"""  # noqa: S608 - of our own words
+GROWN_TOOLS = f"""
+SELECT name, sum(calls) AS calls, sum(failures) AS failures, sum(code_bytes) AS code_bytes
+FROM daily_use WHERE day >= :since AND {_GROWN} GROUP BY name ORDER BY code_bytes DESC, calls DESC, name LIMIT :limit
+"""  # noqa: S608 - of our own words
+SEARCH_DAYS = "SELECT day, searches, matched, called FROM daily_search WHERE day >= :since ORDER BY day"
+
+
+class UseCount(Value):
+    """Calls of a tool or of several, on one day or on several."""
+
+    calls: int = 0
+    failures: int = 0
+    code_bytes: int = 0
+    """Of the code that each successful call by a client ran, added up; calls out of programs and tools add nothing."""
+
+
+class SearchCount(Value):
+    """Searches of clients, and what came of them."""
+
+    searches: int = 0
+    matched: int = 0
+    """Those that found a tool that fits or may fit."""
+    called: int = 0
+    """Those after which the same client called a tool that they showed."""
+
+    def plus(self, more: SearchCount) -> SearchCount:
+        """Both together."""
+        return SearchCount(
+            searches=self.searches + more.searches,
+            matched=self.matched + more.matched,
+            called=self.called + more.called,
+        )

@@ -1,0 +1,80 @@
+"""Small text files that decide what this process does, or hold its keys: nobody else may have written them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from alita_mcp.errors import UsageError
+
+MAX_BYTES = 1 << 20
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def read_private_file(path: Path, *, holds_secrets: bool = False) -> str | None:
+    """The text of a file; None where there is none.
+
+    Raises:
+        UsageError: it is a link or no regular file, belongs to another user, others may write it (with `holds_secrets`:
+            access it), or it is no text of at most 1 MB; no message holds what it contains.
+    """
+    place = shlex.quote(str(path))
+
+    def refusal(problem: str, hint: str) -> UsageError:
+        return UsageError(f"Cannot use {path}: {problem}.", hint=hint)
+
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _SAFELY)) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise refusal("it is not a regular file", "Put a file in its place, or remove it.")
+            if os.name == "posix" and found.st_uid not in (os.geteuid(), 0):
+                command = f'chown "$(id -un)" {place}'
+                raise refusal(f"it belongs to another user ({found.st_uid})", f"Run: {command}")
+            if os.name == "posix" and found.st_mode & (0o077 if holds_secrets else 0o022):
+                what = "access" if holds_secrets else "write"
+                mode = stat.S_IMODE(found.st_mode)
+                raise refusal(f"others may {what} it (mode {mode:o})", f"Run: chmod 600 {place}")
+            content = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except IsADirectoryError:
+        raise refusal("it is not a regular file", "Put a file in its place, or remove it.") from None
+    except OSError as unreadable:
+        if unreadable.errno in (errno.ELOOP, errno.EMLINK):
+            raise refusal("it is a link", "Put the file itself in its place.") from None
+        raise refusal(
+            unreadable.strerror or str(unreadable), "Make it readable for you, or remove it."
+        ) from None
+    if len(content) > MAX_BYTES:
+        raise refusal(f"it is larger than {MAX_BYTES >> 20} MB", "Remove what does not belong there.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = content.count(b"\n", 0, wrong.start) + 1
+        raise refusal(f"line {line} is not UTF-8 text", "Save it as UTF-8.") from None
+
+
+def replace_private_file(path: Path, text: str) -> None:
+    """Puts a text in the place of a file in one step, for its owner alone; on the disk itself when this returns.
+
+    Raises:
+        OSError: the disk refuses; the file is as before.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(descriptor)
+        Path(aside).replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(aside).unlink()
+        raise

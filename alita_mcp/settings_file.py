@@ -1,0 +1,81 @@
+"""`alita.toml` in the home: settings by their names, below the environment."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from alita_mcp.errors import UsageError
+from alita_mcp.private_files import read_private_file, replace_private_file
+
+SETTINGS_FILE = "alita.toml"
+"""Below the home."""
+
+
+def read_settings_file(home: Path) -> dict[str, Any]:
+    """The values of the file by name, as TOML has them; none where there is no file.
+
+    Raises:
+        UsageError: it is not TOML, or cannot be relied on (`read_private_file`); the message names the line.
+    """
+    path = home / SETTINGS_FILE
+    text = read_private_file(path) or ""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as broken:
+        end = f"at line {len(text.splitlines())}, the last one"
+        problem = str(broken).replace("at end of document", end)
+        problem = "it is nested too deeply" if isinstance(broken, RecursionError) else problem
+        raise UsageError(
+            f"{path} is not valid TOML: {problem}.",
+            hint='Fix the line: each one is `name = "value"`, as in docs/settings.md.',
+        ) from None
+
+
+def find_line(home: Path, name: str) -> str:
+    """Where the file sets a value, as in `/home/me/alita.toml, line 3`."""
+    path = home / SETTINGS_FILE
+    text = read_private_file(path) or ""
+    found = re.search(rf"(?m)^[ \t]*(\[[ \t]*)?[\"']?{re.escape(name)}\b", text)
+    return f"{path}, line {text.count(chr(10), 0, found.start()) + 1}" if found else str(path)
+
+
+def change_settings_file(home: Path, changes: Mapping[str, str | None]) -> Path:
+    """Sets values in the file, or removes those that are None; all else in it stays as it is, comments too.
+
+    Raises:
+        UsageError: as `read_settings_file`; nothing was written.
+        OSError: the disk refuses; the file is as before.
+    """
+    import tomlkit
+
+    path = home / SETTINGS_FILE
+    before = read_settings_file(home)
+    text = read_private_file(path)
+    if text is None:
+        text = (
+            "# Settings of alita; a variable ALITA_NAME goes before them. docs/settings.md lists them all.\n"
+        )
+    wanted = {name: value for name, value in {**before, **changes}.items() if value is not None}
+    try:
+        document = tomlkit.parse(text)
+        for name, value in changes.items():
+            if value is None:
+                document.pop(name, None)
+            else:
+                document[name] = value
+        written = tomlkit.dumps(document)
+        is_whole = tomllib.loads(written) == wanted
+    except (ValueError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        lines = ", ".join(f'{name} = "{value}"' for name, value in changes.items() if value is not None)
+        raise UsageError(
+            f"{path} cannot be changed without losing some of it.", hint=f"Write into it yourself: {lines}."
+        )
+    if written != text or not path.exists():
+        replace_private_file(path, written)
+    return path

@@ -1,0 +1,12 @@
+"""Activity of all clients, live."""
+
+from __future__ import annotations
+
+from starlette.routing import Route
+
+from alita_mcp.web.site import Site
+
+
+def routes(site: Site) -> list[Route]:  # noqa: ARG001
+    """The routes of this page."""
+    return []

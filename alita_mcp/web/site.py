@@ -1,0 +1,22 @@
+"""What the pages stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from alita_mcp.app.app import App
+from alita_mcp.web.security import Sessions
+
+
+@dataclass(frozen=True)
+class Site:
+    """The process that serves the pages, as they see it."""
+
+    app: Callable[[], Awaitable[App]]
+    """The App, opened if it is not; raises what made its opening fail."""
+    sessions: Sessions
+    """Who is signed in."""
+    servers: Callable[[], list[dict[str, Any]]]
+    """What each server of this home says of itself; blocks, so call it in a thread."""

@@ -1,0 +1,308 @@
+"""The Ask page: a task and its run, what a person answers and stops, and the same box without a model."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import zlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from alita_mcp.agent.runs.store import RUNS, StoredRuns
+from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.app.app import App, open_app
+from alita_mcp.errors import ModelError
+from alita_mcp.models.interface import Completion, Message
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.research.values import Source
+from alita_mcp.server.tools.admission import admit
+from alita_mcp.settings import FixedLimits, Settings
+from alita_mcp.web.pages import ask
+from alita_mcp.web.run_view import answer_parts, is_web_address
+from alita_mcp.web.uploads import plain_name
+from tests.agent.world import call, finish
+from tests.in_process import IN_PROCESS
+from tests.web.visiting import csrf_token, visiting
+
+HOSTILE = "<script>alert(1)</script>\u202etxt.exe"
+RUN = "ab" * 16
+
+
+def png() -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\0\xff\0\0"))
+        + chunk(b"IEND", b"")
+    )
+
+
+DRAW = (
+    "import base64\nopen('table.csv', 'w').write('a,b')\nopen('drawn.svg', 'w').write('<svg/>')\n"
+    f"base64.b64decode({base64.b64encode(png()).decode()!r})"
+)
+
+
+class Waiting(ScriptedModel):
+    """A model that says what it is told to, then never answers."""
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        try:
+            return await super().complete(messages, **options)
+        except ModelError:
+            await anyio.sleep_forever()
+            raise
+
+
+@asynccontextmanager
+async def asking(
+    settings: Settings, model: ScriptedModel | None, **changes: Any
+) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
+    limits = FixedLimits(task_plans=0)
+    chosen = settings.model_copy(update={"limits": limits, "memory": False, "sandbox": IN_PROCESS, **changes})
+    async with open_app(chosen, admit=admit, model=model) as app, visiting(app) as browser:
+        yield app, browser
+
+
+async def begin(browser: httpx.AsyncClient, task: str = "What is 55?", **more: Any) -> str:
+    """Begins a task as the page's form does; the path of its run."""
+    token = csrf_token((await browser.get("/ui/ask")).text)
+    begun = await browser.post("/ui/ask", data={"task": task, "csrf_token": token}, **more)
+    assert begun.status_code == 303, begun.text
+    return begun.headers["location"]
+
+
+async def until(page: Callable[[], Any], says: str) -> str:
+    with anyio.fail_after(60):
+        while True:
+            text = (await page()).text
+            if says in text:
+                return str(text)
+            await anyio.sleep(0.02)
+
+
+DRAWN = call("run_code", code=DRAW, arguments={}, reason="one picture")
+
+
+@pytest.mark.slow
+async def test_a_task_is_asked_and_its_run_has_pictures_files_and_the_answer(settings: Settings) -> None:
+    claims = [{"claim": "It says given", "reference": "o2", "quote": "given"}]
+    script = [DRAWN, call("read_file", name="notes.txt"), finish("given", claims=claims)]
+    async with asking(settings, ScriptedModel(script), sandbox="wasm") as (_, browser):
+        where = await begin(
+            browser, "What do the notes say?", files={"files": ("C:\\me\\notes.txt", b"given")}
+        )
+        stream = await browser.get(f"{where}/events")
+        page = (await browser.get(where)).text
+        assert re.search(r'badge ok">solved', page), page
+        assert '<p class="wrap">given</p>' in page
+        assert f'<img src="{where}/files/figure-1.png"' in page
+        assert f'<img src="{where}/files/drawn.svg"' in page
+        assert "notes.txt" in page
+        assert "sse-connect" not in page
+        # What came live is what the page shows.
+        assert stream.text.rstrip().endswith("event: done\ndata:")
+        assert "given" in stream.text.rpartition("event: answer")[2]
+        assert where in (await browser.get("/ui/ask")).text
+        shown = await browser.get(f"{where}/files/figure-1.png")
+        assert (shown.content, shown.headers["content-type"]) == (png(), "image/png")
+        assert shown.headers["content-disposition"].startswith("inline")
+        for name, media_type in (("table.csv", "application/octet-stream"), ("drawn.svg", "image/svg+xml")):
+            file = await browser.get(f"{where}/files/{name}")
+            assert (file.headers["content-type"], file.headers["content-disposition"].split(";")[0]) == (
+                media_type,
+                "attachment",
+            )
+            assert "sandbox" in file.headers["content-security-policy"]
+            assert file.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_question_is_answered_on_the_page(settings: Settings) -> None:
+    script = [
+        call("ask_person", question=f"Which city? {HOSTILE}"),
+        finish("Oslo", claims=[{"claim": "Oslo", "reference": "o1", "quote": "Oslo"}]),
+    ]
+    async with asking(settings, ScriptedModel(script)) as (_, browser):
+        where = await begin(browser)
+        page = await until(lambda: browser.get(where), "Which city?")
+        assert "<script>alert" not in page
+        assert "&lt;U+202E&gt;" in page
+        token = csrf_token(page)
+        answered = await browser.post(f"{where}/answer", data={"question-1": " Oslo ", "csrf_token": token})
+        assert answered.status_code == 303
+        assert '<p class="wrap">Oslo</p>' in await until(lambda: browser.get(where), "Answer</h2>")
+        again = await browser.post(f"{where}/answer", data={"question-1": "Rome", "csrf_token": token})
+        assert (again.status_code, "no longer open" in again.text) == (400, True)
+
+
+async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(settings: Settings) -> None:
+    script = [call("search_capabilities", query="anything")]
+    async with asking(settings, Waiting(script)) as (_, browser):
+        where = await begin(browser)
+        await until(lambda: browser.get(where), '<details id="step-1"')
+        async with asking(settings, None) as (_, elsewhere):
+            page = (await elsewhere.get(where)).text
+            assert 'badge busy">running' in page
+            assert ">Stop</button>" not in page
+            refused = await elsewhere.post(f"{where}/stop", data={"csrf_token": csrf_token(page)})
+            assert "Stop it where it was started" in refused.text
+            token = csrf_token((await browser.get(where)).text)
+            stopped = await browser.post(f"{where}/stop", data={"csrf_token": token})
+            assert stopped.status_code == 303
+            for page in ((await browser.get(where)).text, (await elsewhere.get(where)).text):
+                assert 'badge warn">stopped' in page
+                assert "Stopped (cancelled): It was stopped." in page
+
+
+async def test_a_run_whose_process_died_says_so(settings: Settings) -> None:
+    stored = StoredRuns(settings.home / RUNS)
+    await stored.begin_run(RUN, TaskRequest(task="t"))
+    started = {
+        "number": 1,
+        "at": "damaged",
+        "kind": "step_started",
+        "text": "1. run_code",
+        "data": {"number": 1},
+    }
+    await stored.append(TaskEvent.model_validate({"run": RUN, **started}))
+    stored._under_way[RUN].release()
+    async with asking(settings, None) as (_, browser):
+        page = (await browser.get(f"/ui/ask/{RUN}")).text
+        assert "died: its process ended" in page
+        assert 'badge warn">not finished' in page
+        assert "died" in (await browser.get("/ui/ask")).text
+        assert (await browser.get(f"/ui/ask/{RUN}/events")).text.rstrip().endswith("event: done\ndata:")
+
+
+async def test_an_answer_and_its_sources_are_text(settings: Settings) -> None:
+    sources = (
+        Source(url="javascript:alert(1)", title=HOSTILE),
+        Source(url='https://example.org/a?b="onclick=x', title="page"),
+        Source(url="file:notes.txt"),
+    )
+    answer = f"[click](javascript:alert(1)) {HOSTILE}\n\n```html\n<b>code</b>\n```\n![x](http://evil/)"
+    solution = Solution(
+        run=RUN, task=HOSTILE, answer=answer, solved=True, sources=sources, tools_made=(HOSTILE,)
+    )
+    stored = StoredRuns(settings.home / RUNS)
+    await stored.begin_run(RUN, TaskRequest(task=HOSTILE))
+    end = {"run": RUN, "number": 1, "at": "", "kind": "finished", "text": "", "data": solution.model_dump()}
+    await stored.append(TaskEvent.model_validate(end))
+    async with asking(settings, None) as (_, browser):
+        for page in ((await browser.get(f"/ui/ask/{RUN}")).text, (await browser.get("/ui/ask")).text):
+            assert "<script>alert" not in page
+            assert "\u202e" not in page
+        page = (await browser.get(f"/ui/ask/{RUN}")).text
+    links = re.findall(r'<a href="([^"/][^"]*)"', page)
+    assert links == ["https://example.org/a?b=&#34;onclick=x"]
+    assert "<pre><code>&lt;b&gt;code&lt;/b&gt;</code></pre>" in page
+    assert "<img" not in page
+
+
+async def test_without_a_model_the_box_searches(settings: Settings) -> None:
+    async with asking(settings, None) as (_, browser):
+        page = (await browser.get("/ui/ask")).text
+        assert "alita setup" in page
+        assert "ALITA_MODEL" in page
+        found = (await browser.get("/ui/ask", params={"task": "evaluate an arithmetic expression"})).text
+        assert 'href="/ui/library/calculate#call"' in found
+        refused = await browser.post("/ui/ask", data={"task": "t", "csrf_token": csrf_token(page)})
+        assert (refused.status_code, "No model is configured" in refused.text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "says"),
+    [
+        ({"data": {"task": " "}}, "There is no task"),
+        ({"data": {"task": "t" * 20_001}}, "too long"),
+        (
+            {"data": {"task": "t"}, "files": [("files", ("a/x", b"1")), ("files", ("b\\x", b"2"))]},
+            "Two files",
+        ),
+    ],
+)
+async def test_what_cannot_be_a_task_leaves_nothing(
+    settings: Settings, sent: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "uploads"))
+    (tmp_path / "uploads").mkdir()
+    async with asking(settings, ScriptedModel([])) as (_, browser):
+        token = csrf_token((await browser.get("/ui/ask")).text)
+        refused = await browser.post("/ui/ask", headers={"x-csrf-token": token}, **sent)
+        assert (refused.status_code, says in refused.text) == (400, True)
+        assert "No tasks were worked on yet" in (await browser.get("/ui/ask")).text
+    assert not list((tmp_path / "uploads").iterdir())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../events", RUN, f"{RUN[:8]}", f"{RUN}/files/../request.json", f"{RUN}/files/%2e%2e/request.json",
+        f"{RUN}/files//etc/passwd", f"{RUN}/files/link", f"{'cd' * 16}/files/passwd",
+    ],
+)  # fmt: skip
+async def test_what_is_no_run_or_file_of_one_is_not_found(settings: Settings, path: str) -> None:
+    if "files" in path:
+        await StoredRuns(settings.home / RUNS).begin_run(RUN, TaskRequest(task="t"))
+        files = settings.home / RUNS / RUN / "files"
+        files.mkdir()
+        (files / "link").symlink_to("/etc/passwd")
+        (files / "bad\udcff.txt").write_text("no text")
+        await StoredRuns(settings.home / RUNS).begin_run("cd" * 16, TaskRequest(task="t"))
+        (settings.home / RUNS / ("cd" * 16) / "files").symlink_to("/etc")
+    async with asking(settings, None) as (_, browser):
+        refused = await browser.get(f"/ui/ask/{path}")
+        if "files" in path:
+            assert (await browser.get(f"/ui/ask/{RUN}")).status_code == 200
+    assert refused.status_code in (400, 404)
+    assert "root:" not in refused.text
+
+
+async def test_too_many_streams_say_so(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "MAX_STREAMS", 0)
+    await StoredRuns(settings.home / RUNS).begin_run(RUN, TaskRequest(task="t"))
+    async with asking(settings, None) as (_, browser):
+        assert "Too many pages" in (await browser.get(f"/ui/ask/{RUN}/events")).text
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("a.csv", "a.csv"), ("../../etc/passwd", "passwd"), ("C:\\x\\y.txt", "y.txt"), ("..", "file-7"),
+        ("a/", "file-7"), ("a\u202eb\n.txt", "a_b_.txt"), (" . ", "file-7"), ("ä" * 300 + ".csv", "ä" * 98 + ".csv"),
+        (".env", ".env"),
+    ],
+)  # fmt: skip
+def test_names_of_uploads_are_plain(sent: str, kept: str) -> None:
+    assert plain_name(sent, 7) == kept
+
+
+def test_an_answer_has_paragraphs_and_code_and_nothing_else() -> None:
+    assert answer_parts("a\nb\n\n\n c \n```py\nx = 1\n\n```\nd") == [
+        ("text", "a\nb"), ("text", "c"), ("code", "x = 1"), ("text", "d"),
+    ]  # fmt: skip
+    assert answer_parts("```\nnever ended") == [("text", "```\nnever ended")]
+    assert answer_parts("") == []
+
+
+@pytest.mark.parametrize(
+    ("url", "may"),
+    [
+        ("https://example.org/", True), ("HTTP://example.org", True), ("javascript:alert(1)", False),
+        ("data:text/html,x", False), ("//example.org", False), ("http://[", False), ("http:", False), ("", False),
+        (" javascript:alert(1)", False), ("java\nscript:alert(1)", False),
+    ],
+)  # fmt: skip
+def test_only_addresses_of_the_web_are_links(url: str, may: bool) -> None:
+    assert is_web_address(url) is may

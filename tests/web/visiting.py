@@ -1,0 +1,36 @@
+"""A signed-in visitor of the pages of an App, on the test's own event loop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from alita_mcp.app.app import App
+from alita_mcp.web.routes import ui_application
+from alita_mcp.web.security import Sessions
+from alita_mcp.web.site import Site
+
+
+@asynccontextmanager
+async def visiting(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser without scripts that has signed in; it follows no redirects. A stream arrives when it has ended."""
+
+    async def the_app() -> App:
+        return app
+
+    site = Site(app=the_app, sessions=Sessions(b"key"), servers=list)
+    transport = httpx.ASGITransport(ui_application(site))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as browser:
+        entered = await browser.get("/ui/enter", params={"code": site.sessions.make_code()})
+        assert entered.status_code == 200
+        yield browser
+
+
+def csrf_token(page: str) -> str:
+    """The token that the forms of a page carry."""
+    found = re.search(r'"x-csrf-token": "(\w+)"', page)
+    assert found is not None
+    return found[1]
