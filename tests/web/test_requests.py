@@ -18,6 +18,7 @@ from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
 from tests.tables import each_case
+from tests.web.visiting import alone
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -52,7 +53,7 @@ def make_client(sessions: Sessions, cookie: str = "") -> TestClient:
     async def open_app() -> Any:
         raise AssertionError
 
-    site = Site(app=open_app, sessions=sessions, servers=list)
+    site = Site(app=open_app, sessions=sessions, servers=list, follow_others=alone)
     client = TestClient(ui_application(site, [echo_routes]), ADDRESS, follow_redirects=False)
     if cookie:
         client.cookies.set(sessions.cookie, cookie)

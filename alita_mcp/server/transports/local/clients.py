@@ -23,6 +23,7 @@ from mcp.server.lowlevel import Server
 from alita_mcp import __version__
 from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.wire.duplex import Polled
+from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client.local import LOCAL_CLIENT, LocalClient
 from alita_mcp.server.transports.lines import serve_lines, split_lines
 from alita_mcp.server.transports.local.endpoint import (
@@ -144,6 +145,11 @@ class LocalClients:
                 elif want == "stop":
                     self.stop_asked.set()
                     await self._closed.wait()  # whoever asked waits for the end of the connection
+                elif want == "events" and isinstance(self._server, DualEraServer):
+                    from alita_mcp.server.transports.local.activity import send_activity
+
+                    app = await self._server.shared.get()
+                    await send_activity(stream, app.activity, self._closed)
                 elif want == "ui":
                     await self._send_link(stream, already_read)
             except (Refused, OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:

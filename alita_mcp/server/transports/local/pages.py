@@ -132,6 +132,7 @@ class Pages:
                     await self._shared.wait_until_settled()
                     token = await anyio.to_thread.run_sync(ensure_token, self._settings)
                     routes = await _import("alita_mcp.web.routes")
+                    from alita_mcp.server.transports.local.activity import follow_servers
                     from alita_mcp.web.security import Sessions
                     from alita_mcp.web.site import Site
 
@@ -145,6 +146,7 @@ class Pages:
                         app=self._shared.get,
                         sessions=sessions,
                         servers=partial(find_servers, home),
+                        follow_others=partial(follow_servers, home),
                     )
                     self._app = routes.ui_application(self._site)
         return self._site, self._app
