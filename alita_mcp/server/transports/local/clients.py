@@ -148,6 +148,11 @@ class LocalClients:
                     await self._closed.wait()  # whoever asked waits for the end of the connection
                 elif want == "hook":
                     await self._answer_hook(stream, already_read)
+                elif want == "events" and isinstance(self._server, DualEraServer):
+                    from alita_mcp.server.transports.local.activity import send_activity
+
+                    app = await self._server.shared.get()
+                    await send_activity(stream, app.activity, self._closed)
                 elif want == "ui":
                     await self._send_link(stream, already_read)
             except (Refused, OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:
