@@ -29,9 +29,10 @@ def setup(
     yes: bool = False,
     output: Printer,
 ) -> int:
-    """Set up a model, the clients of this machine and the sandbox; asks what the options leave out.
+    """Set up a model, the clients of this machine and the sandbox.
 
-    The key is kept in the system keyring, else in a file that only you can read; it never stands in an option.
+    What the options leave out is asked. The key is kept in the system keyring, else in a file that only you can read;
+    it never stands in an option.
 
     Args:
         provider: Who serves the model that the server may use itself; none: the connected agent writes the code.
