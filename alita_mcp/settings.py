@@ -286,6 +286,17 @@ def find_unknown_settings(home: Path) -> list[str]:
     return sentences
 
 
+def settings_in_environment() -> dict[str, str]:
+    """The `ALITA_` variables that are set, for a server started elsewhere: paths absolute, without the token."""
+    variables = {}
+    for variable, value in os.environ.items():
+        prefix, _, name = variable.lower().partition("_")
+        if prefix == "alita" and value and name in Settings.model_fields and name not in ("limits", "token"):
+            is_path = "Path" in str(Settings.model_fields[name].annotation)
+            variables[variable.upper()] = str(absolute_home(Path(value))) if is_path else value
+    return dict(sorted(variables.items()))
+
+
 def _home_of_environment() -> Path:
     return absolute_home(Path(key_from("ALITA_HOME") or default_home()))
 

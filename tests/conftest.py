@@ -51,17 +51,17 @@ WHOLE_GATES = frozenset(
 )
 """Folders and modules of tests that measure what the gates find."""
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
-"""Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""
+"""Engines that must be there: CI sets `docker,bubblewrap,node,browser`, so that green cannot mean "nothing ran"."""
 
 
 NEEDS = {
-    "docker_engine": "docker", "bubblewrap": "bubblewrap", "node_tools": "node",
-    "process": "process", "environment": "process", "bare": "process",
+    "docker_engine": "docker", "bubblewrap": "bubblewrap", "node_tools": "node", "chromium": "browser",
+    "ui": "process", "process": "process", "environment": "process", "bare": "process",
 }  # fmt: skip
 """Fixtures for what a cheap tier does without, and the mark of a test that uses one."""
 
-SHARED = ("docker", "bubblewrap", "node")
-"""Marks whose tests share processes: two for each engine, one for Node.js."""
+SHARED = ("docker", "bubblewrap", "node", "browser")
+"""Marks whose tests share processes: two for each engine, one for Node.js, one for the browser."""
 PACKAGES = frozenset({
     "test_environments_in_sandboxes", "test_environments_killed", "test_hostile_packages", "test_faults",
 })  # fmt: skip

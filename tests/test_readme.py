@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from alita_mcp.cli.setup.clients import CLIENTS, KEY
+from alita_mcp.clients.table import CLIENTS, KEY
 from alita_mcp.settings import Settings
 from docs.pictures.tool_born import PICTURE
 from tests.docs.documents import (

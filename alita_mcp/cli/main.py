@@ -35,12 +35,13 @@ from alita_mcp.cli.output import Output
 from alita_mcp.cli.parameters import STDIN
 from alita_mcp.cli.server import serve, stop
 from alita_mcp.cli.setup.doctor import doctor
-from alita_mcp.cli.setup.install import install
+from alita_mcp.cli.setup.install import install, uninstall
 from alita_mcp.cli.setup.prepare import prepare
 from alita_mcp.cli.status import status
 from alita_mcp.cli.tasks.memory import memory
 from alita_mcp.cli.tasks.runs import show_runs
 from alita_mcp.cli.tasks.solve import OpenFlow, open_task_runner, solve
+from alita_mcp.cli.ui import ui
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
 from alita_mcp.machine import HTTP_CLIENTS, edge_error, lack_of_descriptors
 
@@ -55,14 +56,15 @@ Command = Callable[..., Any]
 
 GROUPS: dict[str, dict[str, Command]] = {
     "Setting up": {
-        "status": status, "install": install, "prepare": prepare, "doctor": doctor, "demo": demo,
+        "status": status, "install": install, "uninstall": uninstall, "prepare": prepare, "doctor": doctor,
+        "demo": demo,
     },
     "Library": {
         "search": search, "run": run, "synthesize": synthesize, "list": list_tools, "show": show, "log": log,
     },
     "Trust": {"review": review, "approve": approve, "revoke": revoke},
     "Tasks": {"solve": solve, "runs": show_runs, "memory": memory},
-    "Server": {"serve": serve, "stop": stop},
+    "Server": {"ui": ui, "serve": serve, "stop": stop},
 }  # fmt: skip
 """The commands in the order of `alita --help`."""
 

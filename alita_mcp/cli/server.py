@@ -9,7 +9,6 @@ from typing import Annotated
 
 from cyclopts import Parameter, Token
 
-from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer
 from alita_mcp.errors import UsageError
 
@@ -67,7 +66,6 @@ def serve(
     from alita_mcp.server.transports.http_token import TOKEN_FILE, ensure_token
     from alita_mcp.server.transports.shutdown import leave
     from alita_mcp.settings import read_settings
-    from alita_mcp.web.library_page import library_routes
 
     host, port = http
     settings = read_settings()
@@ -87,24 +85,23 @@ def serve(
     notice = (
         "alita: no token: every user and program of this machine is served, and sees what the others leave\n"
         if no_token
-        else f"alita: clients need the token {where}: alita install CLIENT --http {address} --write\n"
-        f"alita: http://{address}/ui shows the library: sign in with any name, and the token as the password\n"
+        else f"alita: clients need the token {where}: alita install CLIENT --http {address}\n"
     )
+    entrance = "" if no_token else " or sign in with the token"
+    notice += f"alita: pages for people are at http://{address}/ui: `alita ui` gives a link{entrance}\n"
     if settings.elicit:
         notice += "alita: ALITA_ELICIT=true: whoever has the token can approve what it asks for\n"
 
     async def listen() -> int:
-        async with open_library() as library:
-            return await serve_http(
-                settings,
-                host,
-                port,
-                token=None if no_token else ensure_token(settings),
-                allowed_hosts=allow_host or (),
-                allowed_origins=allow_origin or (),
-                pages=library_routes(library),
-                until=partial(until_signal, notice=notice),
-            )
+        return await serve_http(
+            settings,
+            host,
+            port,
+            token=None if no_token else ensure_token(settings),
+            allowed_hosts=allow_host or (),
+            allowed_origins=allow_origin or (),
+            until=partial(until_signal, notice=notice),
+        )
 
     leave(anyio.run(listen))
 

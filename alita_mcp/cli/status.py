@@ -24,7 +24,7 @@ async def status(*, output: Printer) -> None:
     if not value["is_set_up"]:
         lines = [f"Nothing is set up yet: there is no library in {settings.home}."]
         steps = [
-            ("alita install CLIENT --write", "let Claude, Cursor or another client start the server"),
+            ("alita install CLIENT", "let Claude, Cursor or another client start the server"),
             ("alita prepare", "make the sandbox ready before the first call"),
             ("alita demo", "watch a tool being made, proved and used"),
         ]

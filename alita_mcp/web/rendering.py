@@ -1,9 +1,11 @@
-"""HTML of the pages: Jinja2 templates, everything escaped, and the headers that every page carries."""
+"""HTML of the pages: Jinja2 templates in which everything is escaped."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -17,24 +19,15 @@ from starlette.responses import HTMLResponse
 from alita_mcp import __version__
 from alita_mcp.unseen import spell_hidden
 
-SECURITY_HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-}
-"""Even text that slipped through the escaping can load and run nothing."""
+STATIC = Path(__file__).with_name("static")
 _DAY_S = 24 * 3600
 
 
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A page, or the part of one that htmx swaps.
 
-    In every template: `request`, `csrf_token`, and the filters `seen` (a stranger's text, hidden characters spelled
-    out), `ago` and `when` (of ISO times), `code` (highlighted).
+    In every template: `request`, `csrf_token`, `static(name)`, and the filters `seen` (a stranger's text, hidden
+    characters spelled out), `ago` and `when` (of ISO times), `code` (highlighted).
     """
     text = (
         templates()
@@ -46,7 +39,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
             **values,
         )
     )
-    return HTMLResponse(text, status_code=status, headers=SECURITY_HEADERS)
+    return HTMLResponse(text, status_code=status)
 
 
 @functools.cache
@@ -59,8 +52,16 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["static"] = static_url
     environment.filters |= {"seen": seen, "ago": ago, "when": when, "code": code}
     return environment
+
+
+@functools.cache
+def static_url(name: str) -> str:
+    """The URL of a file in `static`, which changes with what it holds."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+    return f"/ui/static/{name}?v={digest}"
 
 
 def seen(text: object) -> str:

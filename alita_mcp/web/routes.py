@@ -1,132 +1,164 @@
-"""Routes of the pages under /ui, behind the check of session and CSRF token."""
+"""Routes of the pages under /ui: the entrance, the static files and the errors here, all else in `pages`."""
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import Awaitable, Callable
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
-from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
+from starlette.formparsers import MultiPartException
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from alita_mcp.errors import AlitaError, ToolNotFound
+from alita_mcp.errors import AlitaError, LibraryError, SandboxBusy, SandboxError, ToolNotFound, TooMany
+from alita_mcp.machine import edge_error
 from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, tool, tool_calls, worth
 from alita_mcp.web.rendering import render
-from alita_mcp.web.security import SESSION_S
+from alita_mcp.web.security import (
+    SECURITY_HEADERS,
+    SESSION_S,
+    Refusal,
+    check_request,
+    is_encrypted,
+    is_longer_than,
+    refuse_other_pages,
+)
 from alita_mcp.web.site import Site
 
-MAX_FORM_BYTES = 65 << 20
-"""Of a form with its files."""
-MAX_FORM_FILES, MAX_FORM_FIELDS = 20, 1_000
-MAX_DROPPED_BYTES = 1 << 30
-SAFE_METHODS = ("GET", "HEAD")
-Endpoint = Callable[[Request], Awaitable[Response]]
+FIRST_PAGE = "/ui/ask"
+MAX_SIGN_IN_BYTES = 4_096
+FOREVER = "public, max-age=31536000, immutable"
+"""For files whose URL changes with what they hold."""
+
+log = logging.getLogger(__name__)
 
 
-def ui_application(site: Site) -> Starlette:
+PageRoutes = Callable[[Site], Sequence[Route]]
+PAGES: Sequence[PageRoutes] = [
+    page.routes for page in (ask, activity, library, tool, tool_calls, decide, gaps, worth, health)
+]
+
+
+def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
     """The pages; the server decides which hosts and origins may reach them."""
 
     async def enter(request: Request) -> Response:
-        """Exchanges a one-time code for a session."""
-        session = site.sessions.redeem_code(request.query_params.get("code", ""))
-        if session is None:
-            return render(
-                request,
-                "error.html",
-                status=403,
-                message="This code was used or is too old.",
-                hint="Run: alita ui",
-            )
-        response = RedirectResponse("/ui", status_code=303)
+        """Exchanges a one-time code, or the token, for a session."""
+        if request.method == "POST":
+            refuse_other_pages(request)
+            if is_longer_than(MAX_SIGN_IN_BYTES, request):
+                raise Refusal(413, "This is too long for a token.")
+            async with request.form() as form:
+                given = str(form.get("code", ""))
+        else:
+            given = request.query_params.get("code", "")
+        if not given or request.method == "HEAD":
+            return render(request, "sign_in.html", takes_token=site.sessions.takes_token)
+        try:
+            cookie = site.sessions.enter(given)
+        except Refusal:
+            if request.method == "GET" and site.sessions.read(request):  # a link that was kept
+                return RedirectResponse(FIRST_PAGE, status_code=303)
+            raise
+        # A redirect would belong to whichever site the link was clicked on, and get no strict cookie.
+        response = render(request, "entered.html", page=FIRST_PAGE)
         response.set_cookie(
-            site.sessions.cookie, session, max_age=SESSION_S, path="/ui", httponly=True, samesite="strict"
-        )
+            site.sessions.cookie, cookie, max_age=SESSION_S, path="/ui",
+            httponly=True, samesite="strict", secure=is_encrypted(request),
+        )  # fmt: skip
         return response
 
-    async def home(_request: Request) -> Response:
-        return RedirectResponse("/ui/ask", status_code=303)
+    async def show_first_page(_request: Request) -> Response:
+        return RedirectResponse(FIRST_PAGE, status_code=303)
 
-    pages = (ask, activity, library, tool, tool_calls, decide, gaps, worth, health)
-    return Starlette(
-        routes=[
-            Route("/ui", check_session(site, home)),
-            Route("/ui/enter", enter),
-            Mount("/ui/static", StaticFiles(packages=[("alita_mcp.web", "static")])),
+    async def show_problem(request: Request, failed: Exception) -> Response:
+        """What was raised, as a page, or as a line above the page where htmx asked."""
+        status, message, hint = explain(failed)
+        if request.headers.get("hx-request") == "true":
+            response: Response = render(request, "_problem.html", status=status, message=message, hint=hint)
+            response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
+            if status == 401:
+                response.headers["hx-refresh"] = "true"
+            return response
+        if getattr(request.state, "session", None) is None:
+            takes_token = site.sessions.takes_token
+            return render(
+                request, "sign_in.html", status=status, message=message, hint=hint, takes_token=takes_token
+            )
+        return render(request, "error.html", status=status, message=message, hint=hint)
+
+    router = Router(
+        [
+            Route("/", show_first_page),
+            Route("/ui", show_first_page),
+            Route("/ui/enter", enter, methods=["GET", "POST"]),
+            Mount("/ui/static", GZipMiddleware(_Static(packages=[("alita_mcp.web", "static")]))),
             *(
-                Route(route.path, check_session(site, route.endpoint), methods=route.methods)
+                Route(route.path, check_request(site.sessions, route.endpoint), methods=route.methods)
                 for page in pages
-                for route in page.routes(site)
+                for route in page(site)
             ),
         ],
-        middleware=[Middleware(GZipMiddleware)],
-        exception_handlers={AlitaError: show_error, HTTPException: show_refusal},
+        default=_find_nothing,
     )
+    handlers = dict.fromkeys((HTTPException, Exception), show_problem)
+    application = ExceptionMiddleware(router, handlers=handlers)
 
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        """Adds the security headers to every response."""
 
-def check_session(site: Site, endpoint: Endpoint) -> Endpoint:
-    """Serves requests of a session; refuses others, changes without the session's CSRF token, and large forms.
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
 
-    The endpoint gets the same request, so that a form is read once: `await request.form()` has it already.
-    """
-
-    async def serve(request: Request) -> Response:
-        if not site.sessions.is_signed_in(request):
-            return render(
-                request, "error.html", status=401, message="You are not signed in.", hint="Run: alita ui"
-            )
-        token = request.state.csrf_token = site.sessions.csrf_token(request)
-        if request.method in SAFE_METHODS:
-            return await endpoint(request)
-        length = request.headers.get("content-length", "")
-        if not length.isdecimal() or int(length) > MAX_FORM_BYTES:
-            await _drop_body(request)
-            return render(
-                request,
-                "error.html",
-                status=413,
-                message=f"The form and its files exceed {MAX_FORM_BYTES >> 20} MB.",
-                hint="Choose fewer or smaller files.",
-            )
-        try:
-            form = await request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS)
-            sent = request.headers.get("x-csrf-token") or str(form.get("csrf_token", ""))
-            if not hmac.compare_digest(sent.encode(), token.encode()):
-                return render(
-                    request,
-                    "error.html",
-                    status=403,
-                    message="The form is out of date.",
-                    hint="Reload the page and try again.",
-                )
-            return await endpoint(request)
-        finally:
-            await request.close()
+        await application(scope, receive, send_with_headers)
 
     return serve
 
 
-async def _drop_body(request: Request) -> None:
-    """Reads what is not wanted: a browser that cannot send it all would not show the refusal."""
-    size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > MAX_DROPPED_BYTES:
-            return
+def explain(raised: Exception) -> tuple[int, str, str]:
+    """Status, message and hint for what a handler raised; nothing internal leaves the server."""
+    failure = edge_error(raised)
+    match failure:
+        case Refusal():
+            return failure.status, failure.message, failure.hint
+        case MultiPartException():
+            return 400, "The form cannot be read.", failure.message
+        case HTTPException(status_code=404):
+            return 404, "There is no such page.", ""
+        case HTTPException():
+            return failure.status_code, failure.detail, ""
+        case AlitaError():
+            statuses = {
+                ToolNotFound: 404, TooMany: 429, SandboxBusy: 429, SandboxError: 503, LibraryError: 503,
+            }  # fmt: skip
+            status = next((code for kind, code in statuses.items() if isinstance(failure, kind)), 400)
+            return status, failure.message, failure.hint
+    number = secrets.token_hex(4)
+    log.error("internal error %s", number, exc_info=failure)
+    return 500, f"Internal error (id {number}).", "See the server's log."
 
 
-async def show_error(request: Request, failed: Exception) -> Response:
-    """An error of ours as a page."""
-    status = 404 if isinstance(failed, ToolNotFound) else 400
-    message, hint = (failed.message, failed.hint) if isinstance(failed, AlitaError) else (str(failed), "")
-    return render(request, "error.html", status=status, message=message, hint=hint)
+class _Static(StaticFiles):
+    """The files of the package, which browsers need not ask for twice."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        if b"v=" in scope["query_string"]:
+            response.headers["cache-control"] = FOREVER
+        return response
 
 
-async def show_refusal(request: Request, failed: Exception) -> Response:
-    """A request that no page takes, as a page."""
-    status, detail = (failed.status_code, failed.detail) if isinstance(failed, HTTPException) else (400, "")
-    return render(request, "error.html", status=status, message=detail, hint="")
+async def _find_nothing(_scope: Scope, _receive: Receive, _send: Send) -> NoReturn:
+    raise HTTPException(404)

@@ -1,4 +1,4 @@
-"""Sessions of the pages: one-time codes, cookies and CSRF tokens."""
+"""Who may use the pages: one-time codes, session cookies, CSRF tokens, and the check of each request."""
 
 from __future__ import annotations
 
@@ -6,52 +6,207 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal, NamedTuple
 
 from starlette.requests import Request
+from starlette.responses import Response
+
+from alita_mcp.errors import AlitaError
 
 CODE_S = 300.0
 """How long a one-time code may be used."""
+MAX_CODES = 64
 SESSION_S = 30 * 24 * 3600
 """How long a session lasts."""
+WRONG_TOKENS = 5
+"""So many wrong tokens are answered in `WRONG_WITHIN_S`; then nobody signs in with the token for a while."""
+WRONG_WITHIN_S = 60.0
+MAX_FORM_BYTES = 65 << 20
+"""Of a form with its files."""
+MAX_FORM_FILES, MAX_FORM_FIELDS = 20, 1_000
+MAX_DROPPED_BYTES = 1 << 30
+SECURITY_HEADERS: Mapping[str, str] = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""Even text that slipped through the escaping can load and run nothing. Forms of a page with `no-referrer` would send
+the origin `null`, which every stranger's page can."""
+SAFE_METHODS = ("GET", "HEAD")
+SIGN_IN = "Run `alita ui` on this machine: it prints a link that signs you in."
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Refusal(AlitaError):
+    """A request of a browser that is not served."""
+
+    def __init__(self, status: int, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class Session(NamedTuple):
+    """One browser that was let in."""
+
+    cookie: str
+    """The whole value of its cookie."""
+    by_code: bool
+    """Whether a one-time code opened it, which only this user's processes get, and not the token that clients have."""
 
 
 class Sessions:
-    """Sessions of one home: a cookie is `expiry.nonce.signature`, signed with a key, so that a restart ends none."""
+    """Sessions of one home. None is stored: a cookie is `expiry.kind.nonce.signature`, so that a restart ends none."""
 
-    def __init__(self, key: bytes, cookie: str = "alita_ui") -> None:
-        self._key = key
-        self.cookie = cookie
-        """Name of the cookie."""
+    def __init__(self, secret: bytes, *, token: str | None = None) -> None:
+        """They end when the `secret` changes. Without a `token`, only one-time codes open one."""
+        self._key = hmac.new(secret, b"sessions of alita's pages", hashlib.sha256).digest()
+        self._token = token
+        self.cookie = f"alita_{self._sign('name', '')[:12]}"
+        """Name of the cookie: browsers send the cookies of every port of a host, so that of each home is another."""
         self._codes: dict[str, float] = {}
+        self._wrong: deque[float] = deque(maxlen=WRONG_TOKENS)
+        self._used_at = float("-inf")
+
+    @property
+    def takes_token(self) -> bool:
+        """Whether the token opens a session."""
+        return self._token is not None
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds since the last request of any session."""
+        return time.monotonic() - self._used_at
 
     def make_code(self) -> str:
         """A code that one browser can exchange for a session within five minutes."""
         now = time.monotonic()
-        self._codes = {code: until for code, until in self._codes.items() if until > now}
-        code = secrets.token_urlsafe(32)
+        valid = [(code, until) for code, until in self._codes.items() if until > now]
+        self._codes = dict(valid[-MAX_CODES + 1 :])
+        code = secrets.token_urlsafe(24)
         self._codes[code] = now + CODE_S
         return code
 
-    def redeem_code(self, code: str) -> str | None:
-        """The value of a new session's cookie; None where the code is wrong, old or used."""
-        until = self._codes.pop(code, 0.0)
-        return self.make_session() if until > time.monotonic() else None
+    def enter(self, given: str) -> str:
+        """The value of a new session's cookie, for a one-time code or the token.
 
-    def make_session(self) -> str:
-        """The value of a new session's cookie."""
-        content = f"{int(time.time()) + SESSION_S}.{secrets.token_urlsafe(16)}"
-        return f"{content}.{self._sign('session', content)}"
+        Raises:
+            Refusal: it is neither, or too many were wrong lately.
+        """
+        given = given.strip()
+        if self._codes.pop(given, 0.0) > time.monotonic():
+            return self.make_session()
+        if self._token is None:
+            raise Refusal(403, "This code is wrong, was used already, or is too old.", hint=SIGN_IN)
+        now = time.monotonic()
+        if len(self._wrong) == WRONG_TOKENS and now - self._wrong[0] < WRONG_WITHIN_S:
+            seconds = int(WRONG_WITHIN_S - (now - self._wrong[0])) + 1
+            raise Refusal(
+                429, f"Too many wrong tokens. Try again in {seconds} s.",
+                hint="`alita ui` on the server's machine prints a link that works at once.",
+            )  # fmt: skip
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
+            self._wrong.append(now)
+            raise Refusal(403, "This is neither the token nor a code that can still be used.", hint=SIGN_IN)
+        return self.make_session("token")
 
-    def is_signed_in(self, request: Request) -> bool:
-        """Whether a request carries the cookie of a session."""
-        content, _, signature = request.cookies.get(self.cookie, "").rpartition(".")
+    def read(self, request: Request) -> Session | None:
+        """The session whose cookie a request carries."""
+        cookie = request.cookies.get(self.cookie, "")
+        content, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign("session", content).encode()):
-            return False
-        return int(content.partition(".")[0]) > time.time()
+            return None
+        expiry, kind, _ = content.split(".")
+        if int(expiry) <= time.time():
+            return None
+        self._used_at = time.monotonic()
+        return Session(cookie, by_code=kind == "code")
 
-    def csrf_token(self, request: Request) -> str:
-        """What each form of the request's session carries."""
-        return self._sign("csrf", request.cookies.get(self.cookie, ""))
+    def csrf_token(self, session: Session) -> str:
+        """What each form of a session carries."""
+        return self._sign("csrf", session.cookie)
+
+    def make_session(self, kind: Literal["code", "token"] = "code") -> str:
+        """The value of a new session's cookie."""
+        content = f"{int(time.time()) + SESSION_S}.{kind}.{secrets.token_urlsafe(16)}"
+        return f"{content}.{self._sign('session', content)}"
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.new(self._key, f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
+
+
+def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
+    """An endpoint that serves the requests of sessions, and changes only with the session's CSRF token.
+
+    The endpoint gets the same request, so that a form is read once: `await request.form()` has it already.
+    """
+
+    async def serve(request: Request) -> Response:
+        # 1. Changes come from our own pages. The Guard lets pass what other origins the operator named.
+        # 2. Nothing is read without a session.
+        # 3. Changes carry the session's own CSRF token, in a header (htmx) or a field (forms).
+        is_safe = request.method in SAFE_METHODS
+        if not is_safe:
+            refuse_other_pages(request)
+        session = sessions.read(request)
+        if session is None:
+            raise Refusal(401, "You are not signed in.", hint=SIGN_IN)
+        request.state.session = session
+        token = request.state.csrf_token = sessions.csrf_token(session)
+        if is_safe:
+            return await endpoint(request)
+        if is_longer_than(MAX_FORM_BYTES, request):
+            await _drop_body(request)
+            problem = f"The form and its files exceed {MAX_FORM_BYTES >> 20} MB."
+            raise Refusal(413, problem, hint="Choose fewer or smaller files.")
+        try:
+            form = await request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS)
+            sent = request.headers.get("x-csrf-token") or str(form.get("csrf_token", ""))
+            if not hmac.compare_digest(sent.encode("utf-8", "replace"), token.encode()):
+                raise Refusal(403, "The form is out of date.", hint="Reload the page and try again.")
+            return await endpoint(request)
+        finally:
+            await request.close()
+
+    return serve
+
+
+def is_longer_than(most_bytes: int, request: Request) -> bool:
+    """Whether a request's body is too long, or does not say how long it is."""
+    length = request.headers.get("content-length", "")
+    return not length.isdecimal() or int(length) > most_bytes
+
+
+async def _drop_body(request: Request) -> None:
+    """Reads what is not wanted: a browser that cannot send it all would not show the refusal."""
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > MAX_DROPPED_BYTES:
+            return
+
+
+def refuse_other_pages(request: Request) -> None:
+    """Checks that one of our pages sent a request, as browsers say; a program that is no browser says nothing.
+
+    Raises:
+        Refusal: another page did.
+    """
+    own = request.headers.get("host", "").lower()
+    origins = [origin.partition("://")[2].lower() for origin in request.headers.getlist("origin")]
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    if any(origin != own for origin in origins) or site not in ("same-origin", "none"):
+        raise Refusal(403, "Another page sent this request.", hint="Use the pages of this server.")
+
+
+def is_encrypted(request: Request) -> bool:
+    """Whether the browser speaks HTTPS, with us or with a proxy before us."""
+    return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")

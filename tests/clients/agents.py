@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.cli.setup.clients import CLIENTS, Launch, codex_toml
+import tomlkit
+
+from alita_mcp.clients.table import CLIENTS, Launch
 from tests.clients.conversation import PROMPT
 
 PACKAGES = Path(__file__).with_name("npm")
@@ -103,6 +105,8 @@ def _gemini(folder: Path, model: str, launch: Launch) -> Start:
 
 
 def _codex(folder: Path, model: str, launch: Launch) -> Start:
+    document = CLIENTS["codex"].document(launch)
+    document["mcp_servers"]["alita"]["default_tools_approval_mode"] = "approve"
     config = f"""model = "gpt-5"
 model_provider = "local"
 check_for_update_on_startup = false
@@ -113,9 +117,7 @@ name = "Scripted"
 base_url = "{model}/v1"
 env_key = "SCRIPTED_KEY"
 wire_api = "responses"
-{codex_toml(launch)}
-default_tools_approval_mode = "approve"
-"""
+{tomlkit.dumps(document)}"""
     (folder / ".codex").mkdir()
     (folder / ".codex" / "config.toml").write_text(config, encoding="utf-8")
     command = ("codex", "exec", "--skip-git-repo-check", PROMPT)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.cli.setup.clients import Launch
+from alita_mcp.clients.table import Launch
 from tests.clients import wire
 from tests.clients.agents import AGENTS, PINNED, QUIET, Agent
 from tests.clients.conversation import Seen, assert_true, seen, shouting, stdio_command

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.cli.setup.clients import CLIENTS
+from alita_mcp.clients.table import CLIENTS
 from tests.clients.agents import AGENTS, PINNED
 
 ROOT = Path(__file__).parents[2]

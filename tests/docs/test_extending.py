@@ -16,8 +16,8 @@ import pytest
 from mcp import Client
 
 from alita_mcp.cli.main import main, parse_words
-from alita_mcp.cli.setup.clients import Launch
-from alita_mcp.cli.setup.install import merge_entry
+from alita_mcp.clients.changes import apply_change, plan_install
+from alita_mcp.clients.table import Launch
 from alita_mcp.errors import ModelError
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.embedder_choice import choose_embedder
@@ -230,7 +230,8 @@ async def test_the_gate_leaves_other_tools_alone() -> None:
 
 def test_the_client_gets_its_entry(tmp_path: Path) -> None:
     file = tmp_path / "servers.json"
-    merge_entry(file, example("own_client").OWN, Launch("alita-mcp-server", (), {"ALITA_HOME": "/data"}))
+    launch = Launch("alita-mcp-server", (), {"ALITA_HOME": "/data"})
+    apply_change(plan_install("own", example("own_client").OWN, launch, file))
     entry = json.loads(file.read_text())["servers"]["alita"]
     assert entry == {
         "exec": ["alita-mcp-server"], "variables": [{"name": "ALITA_HOME", "value": "/data"}],

@@ -99,11 +99,13 @@ async def test_two_servers_share_the_token_of_their_home_and_say_where_it_is_but
     async with serving(home) as (first, _), serving(home) as (second, peer):
         token = (home / "http_token").read_text().strip()
         for url in (first, second):
-            page = url.replace("/mcp", "/ui")
+            page, form = url.replace("/mcp", "/ui/library"), url.replace("/mcp", "/ui/enter")
             async with httpx2.AsyncClient() as browser:
-                challenge = await browser.get(page)
-                assert (challenge.status_code, challenge.headers["www-authenticate"][:5]) == (401, "Basic")
-                assert (await browser.get(page, auth=("me", token))).status_code == 200
+                assert "Sign in" in (await browser.get(page)).text
+                assert (await browser.post(form, data={"code": "a guess"})).status_code == 403
+                assert (await browser.get(page, auth=("me", token))).status_code == 401
+                assert (await browser.post(form, data={"code": token})).status_code == 200
+                assert "calculate" in (await browser.get(page)).text
             assert (await steal(url, "modern", authorization=f"Bearer {token}"))[0] != "refused"
         assert f"the token in {home / 'http_token'}: alita install CLIENT --http 127.0.0.1:0" in peer.stderr
         assert "http://127.0.0.1:0/ui" in peer.stderr

@@ -1,175 +1,258 @@
-"""`alita install`: prints or writes the configuration of a client."""
+"""`alita install` and `alita uninstall`: put the server into clients' configuration files, and take it out."""
 
 from __future__ import annotations
 
-import itertools
-import json
-import os
 import shutil
-import stat
 import sys
-import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from alita_mcp.cli.output import Printer
 from alita_mcp.cli.server import Address
-from alita_mcp.cli.setup.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, Remote, codex_toml
-from alita_mcp.errors import UsageError
+from alita_mcp.clients.table import CLIENTS, Client, Launch, Remote
+from alita_mcp.errors import AlitaError, UsageError
 
 if TYPE_CHECKING:
+    from alita_mcp.clients.changes import Change
     from alita_mcp.settings import Settings
 
 PACKAGE = "alita-mcp-server"
 ENTRY_POINT = "alita_mcp.server.transports.entry"
 
+ClientName = Annotated[str | None, Parameter(choices=(*CLIENTS,))]
+All = Annotated[bool, Parameter(name="--all")]
+
 
 def install(
-    client: Annotated[str, Parameter(choices=(*CLIENTS, "codex"))],
+    client: ClientName = None,
     /,
     *,
-    write: bool = False,
-    file: Path | None = None,
-    uvx: bool = False,
+    every: All = False,
     http: Address | None = None,
+    env: list[str] | None = None,
+    dry_run: bool = False,
+    file: Path | None = None,
+    force: bool = False,
+    uvx: bool = False,
+    write: Annotated[bool, Parameter(show=False)] = False,  # noqa: ARG001 - what 0.1.0 needed
     output: Printer,
-) -> None:
-    """Print or write the configuration that a client needs.
+) -> int | None:
+    """Connect a client: put this server into its configuration.
+
+    Comments, order and all else in the file stay as they are, and a copy of it is kept beside it.
 
     Args:
         client: The client that is to start the server.
-        write: Merge the entry into the client's file, and keep a backup.
-        file: Another file than the client's usual one.
-        uvx: Start the server with `uvx alita-mcp-server` instead of this installation.
+        every: All clients on this machine whose file is the person's, not a project's.
         http: Connect to the server that `alita serve --http` runs at this address, with its token.
+        env: NAME=VALUE, a variable that the client sets for the server; may be repeated.
+        dry_run: Show what would change, and write nothing.
+        file: Another file than the client's usual one.
+        force: Make the file even where the client is not on this machine.
+        uvx: Start the server with `uvx alita-mcp-server` instead of this installation.
+        write: As is done anyway; 0.1.0 needed it.
 
     Examples:
         alita install cursor
-        alita install claude-desktop --write
-        alita install cursor --http 127.0.0.1:8765 --write
+        alita install --all --dry-run
+        alita install claude-desktop --env GITHUB_TOKEN=...
+        alita install cursor --http 127.0.0.1:8765
     """
+    from alita_mcp.clients.changes import plan_install
     from alita_mcp.settings import read_settings
 
     settings = read_settings()
-    server: Launch | Remote = launch_command(settings, uvx=uvx)
-    known = CLIENTS.get(client)
-    advice = known.afterwards if known else CODEX_AFTERWARDS
-    if http is not None:
-        from alita_mcp.server.transports.guard import in_brackets
-        from alita_mcp.server.transports.http_token import TOKEN_FILE, ensure_token
+    launch = launch_command(uvx=uvx, extra=read_variables(env or ()))
+    if http and env:
+        raise UsageError(
+            "--env sets variables of a server that the client starts; with --http it starts none.",
+            hint="Set them where `alita serve` starts.",
+        )
 
-        url = f"http://{in_brackets(http[0])}:{http[1]}/mcp"
-        where = "" if settings.token else f", which the server keeps in {settings.home / TOKEN_FILE}"
-        # 1. Codex, and clients whose file belongs to a project, read the token from the environment.
-        # 2. The file of any other holds it. What is printed never does.
-        reference = known.reference if known else "ALITA_TOKEN"
-        server = Remote(url, reference or (ensure_token(settings) if write else "TOKEN"))
-        if reference:
-            advice += f" Start it with ALITA_TOKEN set to the token{where}."
-        elif not write:
-            advice += f" TOKEN stands for the token{where}; --write puts it in."
-    if known is None:
-        if write:
+    def plan(name: str, known: Client) -> Change:
+        if not (force or file or dry_run or known.is_here()):
             raise UsageError(
-                "The configuration of Codex is TOML, which --write does not change.",
-                hint="Paste what `alita install codex` prints.",
+                f"{known.title} is not on this machine: there is no {' and no '.join(known.traces())}.",
+                hint="--force makes its file all the same; --file names another file.",
             )
-        output.print_result({"toml": codex_toml(server)}, codex_toml(server))
-        output.note(advice)
-        return
-    target = file or known.usual_file()
-    if not write:
-        document = known.document(server)
-        output.print_result(document, json.dumps(document, indent=2))
-        output.note(f"For {target}; --write merges it in. {advice}")
-        return
-    try:
-        backup = merge_entry(target, known, server)
-    except OSError as refused:
-        raise UsageError(f"{target} cannot be written: {refused}.", hint="Nothing was changed.") from refused
-    kept = f" (backup: {backup})" if backup else ""
-    value = {"file": str(target), "backup": str(backup) if backup else None}
-    output.print_result(value, f"{known.title}: {KEY!r} is in {target}{kept}. {advice}")
+        server = launch if http is None else remote_server(settings, known, http, dry_run=dry_run)
+        return plan_install(name, known, server, file)
+
+    def explain(change: Change) -> str:
+        lines = [change.client.afterwards]
+        if http is not None and change.client.reference:
+            lines.append(f"Start it with ALITA_TOKEN set to the token{token_place(settings)}.")
+        elif http is not None and dry_run:
+            lines.append(f"TOKEN stands for the token{token_place(settings)}.")
+        if change.entry.get("disabled") or change.entry.get("enabled") is False:
+            lines.append("The entry is switched off in the file, and stays so.")
+        return " ".join(lines)
+
+    if http is None and launch.env and not uvx:
+        output.hint(f"Carried over to the client: {', '.join(launch.env)}.")
+    return change_clients(client, plan, explain, output, every=every, file=file, dry_run=dry_run)
 
 
-def launch_command(settings: Settings, *, uvx: bool = False) -> Launch:
-    """How a client is to start the server: absolute paths, for clients give their children hardly any PATH."""
-    env = {
-        f"ALITA_{name.upper()}": str(getattr(settings, name))
-        for name in ("home", "sandbox", "docker_image")
-        if name in settings.model_fields_set
-    }
+def uninstall(
+    client: ClientName = None,
+    /,
+    *,
+    every: All = False,
+    dry_run: bool = False,
+    file: Path | None = None,
+    output: Printer,
+) -> int | None:
+    """Take this server out of a client's configuration.
+
+    A file that says nothing new since `alita install` becomes what it was before, byte for byte.
+
+    Args:
+        client: The client.
+        every: All clients on this machine.
+        dry_run: Show what would change, and write nothing.
+        file: Another file than the client's usual one.
+
+    Examples:
+        alita uninstall cursor
+        alita uninstall --all
+    """
+    from alita_mcp.clients.changes import plan_uninstall
+
+    def plan(name: str, known: Client) -> Change:
+        return plan_uninstall(name, known, file)
+
+    def explain(change: Change) -> str:
+        return (
+            "The client goes on with the server until it is restarted."
+            if change.is_change
+            else "It has no entry of this server."
+        )
+
+    return change_clients(
+        client, plan, explain, output, every=every, file=file, dry_run=dry_run, also_projects=True
+    )
+
+
+def change_clients(
+    client: str | None,
+    plan: Callable[[str, Client], Change],
+    explain: Callable[[Change], str],
+    output: Printer,
+    *,
+    every: bool,
+    file: Path | None,
+    dry_run: bool,
+    also_projects: bool = False,
+) -> int:
+    """Plans, shows and writes the changes of one client or of all; one that fails does not keep back the others.
+
+    Returns:
+        0, or the exit status of the first that failed.
+    """
+    from alita_mcp.clients.changes import apply_change, find_clients
+
+    if (client is None) is not every or (every and file):
+        found = ", ".join(each.name for each in find_clients()) or "none that is known"
+        raise UsageError(
+            "Name one client, or --all; --file goes with one client.", hint=f"On this machine: {found}."
+        )
+    names = [client] if client else []
+    values: list[dict[str, object]] = []
+    texts: list[str] = []
+    status = 0
+    if every:
+        here = find_clients()
+        names = [each.name for each in here if also_projects or not each.is_project_file]
+        if not names:
+            raise UsageError(
+                "None of the clients was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}."
+            )
+        skipped = [each.name for each in here if each.name not in names]
+        for name in skipped:
+            output.hint(f"{CLIENTS[name].title}: its file is a project's: run `alita install {name}` there.")
+    for name in names:
+        known = CLIENTS[name]
+        try:
+            change = plan(name, known)
+            backup = None if dry_run else apply_change(change)
+        except AlitaError as failed:
+            if not every:
+                raise
+            status = status or failed.exit_status
+            texts.append(f"{known.title}: {failed}")
+            values.append({"client": name, "state": "failed", "error": str(failed)})
+            continue
+        difference, state = change.difference(), describe_state(change, dry_run=dry_run)
+        place = (
+            str(change.file) if change.file == change.target else f"{change.file}, a link to {change.target},"
+        )
+        kept = f" (backup: {backup})" if backup else ""
+        said = f"{known.title}: {place} {state}{kept}. {explain(change)}".strip()
+        texts.append(f"{difference}\n{said}" if difference else said)
+        values.append({
+            "client": name, "file": str(change.file), "target": str(change.target), "state": state,
+            "backup": str(backup) if backup else None, "entry": change.shown_entry(), "difference": difference,
+        })  # fmt: skip
+    output.print_result(values if every else values[0], "\n\n".join(texts))
+    return status
+
+
+def describe_state(change: Change, *, dry_run: bool) -> str:
+    """What became of the file, or would."""
+    if not change.is_change:
+        return "is unchanged"
+    verb = "removed" if change.after is None else "made" if change.before is None else "changed"
+    return f"would be {verb}" if dry_run else f"is {verb}"
+
+
+def launch_command(*, uvx: bool = False, extra: Mapping[str, str] | None = None) -> Launch:
+    """How a client is to start the server: absolute paths, for clients give their children hardly any PATH.
+
+    The settings of this process's environment go along, and `extra`; keys do not, unless `extra` holds them.
+    """
+    from alita_mcp.settings import settings_in_environment
+
+    env = {**settings_in_environment(), **(extra or {})}
     if uvx:
         return Launch(shutil.which("uvx") or "uvx", (PACKAGE,), env)
     return Launch(sys.executable, ("-m", ENTRY_POINT), env)
 
 
-def merge_entry(file: Path, client: Client, server: Launch | Remote) -> Path | None:
-    """Puts our entry into a client's file; all else in it stays, and so does a copy of the file.
+def remote_server(settings: Settings, client: Client, address: tuple[str, int], *, dry_run: bool) -> Remote:
+    """A server at an address, with the token as the client's file is to hold it.
 
-    A file that holds a token is its owner's alone from then on, and so is the copy.
+    1. Codex, and clients whose file belongs to a project, read the token from the environment.
+    2. The file of any other holds it; a dry run neither shows one nor makes one.
+    """
+    from alita_mcp.server.transports.guard import in_brackets
+    from alita_mcp.server.transports.http_token import ensure_token
 
-    Returns:
-        The backup, or None when there was no file or it already says so.
+    url = f"http://{in_brackets(address[0])}:{address[1]}/mcp"
+    return Remote(url, client.reference or ("TOKEN" if dry_run else ensure_token(settings)))
+
+
+def token_place(settings: Settings) -> str:
+    """Where a person finds the token of the HTTP server."""
+    from alita_mcp.server.transports.http_token import TOKEN_FILE
+
+    return "" if settings.token else f", which the server keeps in {settings.home / TOKEN_FILE}"
+
+
+def read_variables(given: Iterable[str]) -> dict[str, str]:
+    """The variables written as NAME=VALUE.
 
     Raises:
-        UsageError: the file is not a JSON object, or its servers are not, or the client takes no such server; nothing
-            was written.
+        UsageError: one is not; the message does not hold its value.
     """
-    entry = client.entry_for(server)
-    holds_token = isinstance(server, Remote) and not client.reference
-    file = file.resolve()
-    present = file.read_bytes() if file.exists() else None
-    document = read_configuration(file, present)
-    servers = document.setdefault(client.servers_key, {})
-    if not isinstance(servers, dict):
-        raise UsageError(
-            f"{client.servers_key!r} in {file} is not a JSON object; nothing was written.",
-            hint="Fix the file, then try again.",
-        )
-    if servers.get(KEY) == entry:
-        return None
-    servers[KEY] = entry
-    backup = None
-    if present is not None:
-        stem = f"{file.name}.{time.strftime('%Y%m%d-%H%M%S')}"
-        names = (f"{stem}{f'-{number}' if number else ''}.bak" for number in itertools.count())
-        backup = next(path for name in names if not (path := file.with_name(name)).exists())
-        replace_file(backup, present, mode_of=file, is_private=holds_token)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    replace_file(file, content.encode(), mode_of=file, is_private=holds_token)
-    return backup
-
-
-def read_configuration(file: Path, present: bytes | None) -> dict[str, Any]:
-    """The JSON object in a client's file; an empty one where there is nothing.
-
-    Raises:
-        UsageError: it is not a JSON object.
-    """
-    if present is None or not present.strip():
-        return {}
-    hint = "Fix it, or paste the entry in by hand: `alita install` prints it without --write."
-    try:
-        document = json.loads(present.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as broken:
-        raise UsageError(f"{file} is not valid JSON ({broken}); nothing was written.", hint=hint) from broken
-    if not isinstance(document, dict):
-        raise UsageError(f"{file} is not a JSON object; nothing was written.", hint=hint)
-    return document
-
-
-def replace_file(target: Path, content: bytes, *, mode_of: Path, is_private: bool) -> None:
-    """Writes a file whole or not at all, as private as `mode_of` is, at least: such files hold servers' secrets."""
-    aside = target.with_name(f".{target.name}.{os.getpid()}.new")
-    mode = stat.S_IMODE(mode_of.stat().st_mode) if mode_of.exists() else 0o600
-    mode = mode & 0o600 if is_private else mode
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    aside.replace(target)
+    variables = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not (name.isidentifier() and name.isascii()):
+            raise UsageError(f"Invalid --env {name[:40]!r}: expected NAME=VALUE.")
+        if not value.isprintable():
+            raise UsageError(f"The value of --env {name} holds a line break or another control character.")
+        variables[name] = value
+    return variables

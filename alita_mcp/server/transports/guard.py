@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
 import ipaddress
 import re
@@ -25,6 +23,11 @@ PAGE_PATH = "/ui"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - recognised here, not bound to
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is one of the pages for people, which ask for a session of their own."""
+    return path in ("/", PAGE_PATH) or path.startswith(f"{PAGE_PATH}/")
 
 
 def is_loopback(host: str) -> bool:
@@ -135,21 +138,21 @@ class Guard:
         await serve(scope, receive, send)
 
     async def _serve_with_token(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # 1. The health check is open to everybody; asking for it does not make a connection a known one.
-        # 2. Without the token nothing else is served. A browser is told to ask the person for it.
+        # 1. The health check is open to everybody, and the pages check the session of a browser themselves; asking
+        #    for them does not make a connection a known one.
+        # 2. Without the token nothing else is served.
         path = scope["path"]
-        if path == HEALTH_PATH:
+        if path == HEALTH_PATH or is_page(path):
             await self._app(scope, receive, send)
-        elif self._has_token(path, Headers(scope=scope).getlist("authorization")):
+        elif self._has_token(Headers(scope=scope).getlist("authorization")):
             set_owner(scope, self._owner)
             mark_connection_known(scope)
             await self._app(scope, receive, send)
         else:
-            kind = "Basic" if path.startswith(PAGE_PATH) else "Bearer"
             refusal = Refusal(
                 401, "invalid_token", "The token is missing or wrong.",
                 "Send the header 'Authorization: Bearer TOKEN'.",
-                {"WWW-Authenticate": f'{kind} realm="alita", error="invalid_token"'},
+                {"WWW-Authenticate": 'Bearer realm="alita", error="invalid_token"'},
             )  # fmt: skip
             await refusal.response()(scope, receive, send)
 
@@ -157,21 +160,12 @@ class Guard:
         scheme, _, authority = origin.partition("://")
         return scheme in ("http", "https") and read_host(authority) in self._names
 
-    def _has_token(self, path: str, sent: Sequence[str]) -> bool:
-        # 1. No token is asked for, or none was sent, or several.
-        # 2. A program sends it as it is.
-        # 3. A browser sends it to the page as the password of whatever name the person types.
+    def _has_token(self, sent: Sequence[str]) -> bool:
+        # 1. No token is asked for.
+        # 2. None was sent, several, or another one.
         if self._token is None:
             return True
         if len(sent) != 1:
             return False
         scheme, _, text = sent[0].partition(" ")
-        credentials = text.strip().encode("latin-1")
-        if scheme.lower() == "basic" and path.startswith(PAGE_PATH):
-            try:
-                credentials = base64.b64decode(credentials, validate=True).partition(b":")[2]
-            except binascii.Error:
-                return False
-        elif scheme.lower() != "bearer":
-            return False
-        return hmac.compare_digest(credentials, self._token)
+        return scheme.lower() == "bearer" and hmac.compare_digest(text.strip().encode("latin-1"), self._token)

@@ -25,7 +25,7 @@ from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.owners import USER, ClientIdentity
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
-from alita_mcp.web.rendering import SECURITY_HEADERS, render, templates
+from alita_mcp.web.rendering import render, templates
 from alita_mcp.web.run_view import RunView, picture_type, view_run
 from alita_mcp.web.site import Site
 from alita_mcp.web.uploads import save_uploads
@@ -50,7 +50,6 @@ LOOK_EVERY_S = 0.1
 """How often a stream looks whether its run has come on: runs of other processes tell nobody."""
 _FIELD = FormField("answer", "Answer", "")
 _FILE_HEADERS = {
-    **SECURITY_HEADERS,
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "cross-origin-resource-policy": "same-origin",
 }
@@ -130,7 +129,7 @@ def routes(site: Site) -> list[Route]:
                     streams.release()
             yield {"event": "done", "data": ""}
 
-        return EventSourceResponse(parts(), headers=SECURITY_HEADERS, sep="\n")
+        return EventSourceResponse(parts(), sep="\n")
 
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]

@@ -31,7 +31,7 @@ from alita_mcp.library.versions.testfile import render_tests
 from alita_mcp.unseen import code_rows
 from alita_mcp.values import StoredVersion
 from alita_mcp.web.pages.worth import list_days
-from alita_mcp.web.rendering import SECURITY_HEADERS, render
+from alita_mcp.web.rendering import render
 from alita_mcp.web.schema_form import form_fields
 from alita_mcp.web.site import Site
 from alita_mcp.web.standing import badges_of, describe_standing, waiting_versions
@@ -101,7 +101,7 @@ def routes(site: Site) -> list[Route]:
     async def export(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
         folder = await app.library.export(name, read_version(await request.form()))
-        headers = SECURITY_HEADERS | {"content-disposition": f'attachment; filename="{folder.name}.zip"'}
+        headers = {"content-disposition": f'attachment; filename="{folder.name}.zip"'}
         packed = await anyio.to_thread.run_sync(_pack, folder)
         return Response(packed, media_type="application/zip", headers=headers)
 

@@ -23,7 +23,7 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.verification.images import decode_image
 from alita_mcp.web.pages.tool import read_version
-from alita_mcp.web.rendering import SECURITY_HEADERS, render
+from alita_mcp.web.rendering import render
 from alita_mcp.web.schema_form import read_form
 from alita_mcp.web.site import Site
 
@@ -90,14 +90,14 @@ def routes(site: Site) -> list[Route]:
         elif isinstance(answer.result.value, str):
             kind = "txt"
         types = {"json": "application/json", "txt": "text/plain", "png": "image/png", "svg": "image/svg+xml"}
-        headers = SECURITY_HEADERS | {"content-disposition": f'attachment; filename="{name}.{kind}"'}
+        headers = {"content-disposition": f'attachment; filename="{name}.{kind}"'}
         return Response(content, media_type=types[kind], headers=headers)
 
     async def picture(request: Request) -> Response:
         job = await find_call(request)
         if job.outcome is None or job.outcome.picture is None:
             raise ToolNotFound("This call has no picture.", hint="Call the tool again.")
-        return Response(job.outcome.picture, media_type="image/png", headers=SECURITY_HEADERS)
+        return Response(job.outcome.picture, media_type="image/png")
 
     async def find_call(request: Request) -> Job[FinishedCall]:
         app = await site.app()

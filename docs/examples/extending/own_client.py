@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.cli.setup.clients import Client, Launch
+from alita_mcp.clients.table import Client, Launch
 
 
 def _entry(launch: Launch) -> dict[str, Any]:
@@ -23,4 +23,4 @@ OWN = Client(
     entry=_entry,
     afterwards="Restart Example Agent.",
 )
-"""Goes into `CLIENTS` of `alita_mcp.cli.setup.clients.py` under the name that `alita install` takes."""
+"""Goes into `CLIENTS` of `alita_mcp/clients/table.py` under the name that `alita install` takes."""

@@ -21,6 +21,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from mcp.server.lowlevel import Server
 
 from alita_mcp import __version__
+from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.wire.duplex import Polled
 from alita_mcp.server.client.local import LOCAL_CLIENT, LocalClient
 from alita_mcp.server.transports.lines import serve_lines, split_lines
@@ -36,6 +37,7 @@ from alita_mcp.server.transports.local.endpoint import (
     proof,
     read_hello,
 )
+from alita_mcp.server.transports.local.pages import Pages
 from alita_mcp.settings import Settings, absolute_home, whole_environment
 
 BACKLOG = 128
@@ -48,10 +50,13 @@ log = logging.getLogger(__name__)
 class LocalClients:
     """The clients that are connected to one server."""
 
-    def __init__(self, server: Server[Any], endpoint: Endpoint, home: Path) -> None:
+    def __init__(
+        self, server: Server[Any], endpoint: Endpoint, home: Path, pages: Pages | None = None
+    ) -> None:
         self._server = server
         self._endpoint = endpoint
         self._home = home
+        self._pages = pages
         self._connected: dict[LocalClient, tuple[SocketStream, Duplex]] = {}
         self._since = time.time()
         self.stop_asked = anyio.Event()
@@ -65,8 +70,8 @@ class LocalClients:
 
     @property
     def is_empty(self) -> bool:
-        """Whether none is connected."""
-        return not self._connected
+        """Whether none is connected, and no page is open in a browser."""
+        return not (self._connected or (self._pages and self._pages.open))
 
     @asynccontextmanager
     async def listen(self, lock: BaseFileLock) -> AsyncIterator[None]:
@@ -104,7 +109,7 @@ class LocalClients:
             lock.release()
 
     def describe(self) -> dict[str, Any]:
-        """What a person is told: process, version, home, since when, memory in bytes, and the clients."""
+        """What a person is told: process, version, home, since when, memory in bytes, clients and open pages."""
         return {
             "pid": os.getpid(),
             "version": __version__,
@@ -115,6 +120,7 @@ class LocalClients:
                 {"name": client.label, "pid": client.process, "since": client.since}
                 for client in self._connected
             ],
+            "pages": {"address": self._pages.address, "open": self._pages.open} if self._pages else None,
         }
 
     async def _accept(self, listener: Any, connections: TaskGroup) -> None:
@@ -138,6 +144,8 @@ class LocalClients:
                 elif want == "stop":
                     self.stop_asked.set()
                     await self._closed.wait()  # whoever asked waits for the end of the connection
+                elif want == "ui":
+                    await self._send_link(stream, already_read)
             except (Refused, OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:
                 log.info("a local connection ended: %s", problem)
             except Exception:
@@ -162,6 +170,19 @@ class LocalClients:
             raise Refused("a process without the key of this user")
         process = hello.get("pid")
         return hello.get("alita", ""), process if isinstance(process, int) else None, following
+
+    async def _send_link(self, stream: SocketStream, already_read: bytes) -> None:
+        """Answers a request for the pages, one line with the `port` that they should have, with a link or a problem."""
+        with anyio.fail_after(HELLO_WITHIN_S):
+            line, _ = await _receive_line(stream, already_read)
+        port = json.loads(line)["port"]
+        answer = {"problem": "This server has no pages.", "hint": ""}
+        try:
+            if self._pages is not None:
+                answer = {"url": await self._pages.make_link(port)}
+        except AlitaError as failed:
+            answer = {"problem": failed.message, "hint": failed.hint}
+        await stream.send(json.dumps(answer).encode() + b"\n")
 
     async def _serve_client(self, stream: SocketStream, client: LocalClient, already_read: bytes) -> None:
         LOCAL_CLIENT.set(client)
@@ -193,7 +214,9 @@ class LocalClients:
 
 
 @asynccontextmanager
-async def share_server(server: Server[Any], settings: Settings) -> AsyncIterator[anyio.Event]:
+async def share_server(
+    server: Server[Any], settings: Settings, pages: Pages | None = None
+) -> AsyncIterator[anyio.Event]:
     """Lets local clients share a server that runs anyway, unless they have one already; the event: it shall stop."""
     async with AsyncExitStack() as sharing:
         clients = None
@@ -202,7 +225,7 @@ async def share_server(server: Server[Any], settings: Settings) -> AsyncIterator
                 endpoint = find_endpoint(whole_environment(), str(Path.cwd()))
                 lock = FileLock(f"{endpoint.address}.lock", mode=0o600)
                 lock.acquire(timeout=0)
-                clients = LocalClients(server, endpoint, absolute_home(settings.home))
+                clients = LocalClients(server, endpoint, absolute_home(settings.home), pages)
                 await sharing.enter_async_context(clients.listen(lock))
         yield clients.stop_asked if clients else anyio.Event()
 
@@ -228,9 +251,8 @@ async def _announce_stop(duplex: Duplex) -> None:
         await duplex.send(STOPPING + b"\n")
 
 
-async def _receive_line(stream: SocketStream) -> tuple[bytes, bytes]:
-    """The next line, and what followed it."""
-    received = b""
+async def _receive_line(stream: SocketStream, received: bytes = b"") -> tuple[bytes, bytes]:
+    """The next line, and what followed it; `received` was read before."""
     while b"\n" not in received:
         if len(received) > MAX_HELLO:
             raise Refused("a process that does not speak as alita does")

@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple
 
 import alita_mcp
 
-Want = Literal["mcp", "status", "stop"]
-"""What a connection is for: messages of a client, or a person's question or order."""
+Want = Literal["mcp", "status", "stop", "ui", "events"]
+"""What a connection is for: messages of a client, a person's question or order, a link to the pages, activities."""
 
 SWITCH = "ALITA_SHARED"
 OFF = ("off", "0", "false", "no", "f", "n")

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Endpoint, Refused, connect
+from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Endpoint, Refused, Want, connect
 
 if TYPE_CHECKING:
     import subprocess
@@ -31,8 +31,9 @@ MAX_LOG_BYTES = 1_000_000
 class Launcher:
     """Finds the server of an endpoint, and starts one where none runs."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, want: Want = "mcp") -> None:
         self._endpoint = endpoint
+        self._want = want
         self._process: subprocess.Popen[bytes] | None = None
         self.own: subprocess.Popen[bytes] | None = None
         """The server for this client alone, once there is one."""
@@ -40,7 +41,7 @@ class Launcher:
     def connect(self) -> socket.socket | None:
         """A connection to the server; None where none listens."""
         try:
-            link = connect(self._endpoint, "mcp").socket
+            link = connect(self._endpoint, self._want).socket
         except (ConnectionError, FileNotFoundError):
             return None
         link.settimeout(None)

@@ -53,6 +53,7 @@ def serve(endpoint: Endpoint, lock: FileLock, settings: Settings) -> NoReturn:
 
     from alita_mcp.server.build import build_server
     from alita_mcp.server.transports.local.clients import LocalClients
+    from alita_mcp.server.transports.local.pages import Pages
     from alita_mcp.server.transports.shutdown import leave, start_exit_timer
     from alita_mcp.server.transports.startup import collect_garbage_again
     from alita_mcp.settings import absolute_home
@@ -60,8 +61,9 @@ def serve(endpoint: Endpoint, lock: FileLock, settings: Settings) -> NoReturn:
     async def run() -> NoReturn:
         collect_garbage_again()
         server = build_server(settings)
-        clients = LocalClients(server, endpoint, absolute_home(settings.home))
-        async with server.shared.lifespan(server), clients.listen(lock):
+        pages = Pages(server.shared, settings)
+        clients = LocalClients(server, endpoint, absolute_home(settings.home), pages)
+        async with server.shared.lifespan(server), pages.run(), clients.listen(lock):
             status = await wait_for_end(server, clients)
             start_exit_timer(status)
         leave(status)

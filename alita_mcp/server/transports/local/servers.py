@@ -8,7 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_mcp.errors import UsageError
 from alita_mcp.server.transports.local.endpoint import Endpoint, Refused, connect, endpoints
+from alita_mcp.server.transports.local.launcher import START_WITHIN_S, Launcher
 
 STOP_WITHIN_S = 5.0
 
@@ -53,6 +55,24 @@ def stop_servers(home: Path) -> list[dict[str, Any]]:
     return [server for _, server in found]
 
 
+def ask_for_link(endpoint: Endpoint, port: int) -> str:
+    """A link to the pages of the server of an endpoint, which is started where none runs.
+
+    Raises:
+        OSError, Refused: no server can be shared.
+        UsageError: it has no pages to show.
+    """
+    with Launcher(endpoint, "ui").wait_for_server() as link:
+        link.settimeout(START_WITHIN_S)
+        link.sendall(json.dumps({"port": port}).encode() + b"\n")
+        with link.makefile("rb") as lines:
+            answer = json.loads(lines.readline() or b"{}")
+    if "url" not in answer:
+        problem = answer.get("problem", "The server ended before it answered.")
+        raise UsageError(problem, hint=answer.get("hint", ""))
+    return str(answer["url"])
+
+
 def describe_server(server: dict[str, Any]) -> list[str]:
     """A server and its clients, in lines for a person."""
     if "problem" in server:
@@ -65,7 +85,12 @@ def describe_server(server: dict[str, Any]) -> list[str]:
         f"  {client['name'] or 'a client'} (process {client['pid']}), since {_time(client['since'])}"
         for client in server["clients"]
     ]
-    return lines if server["clients"] else [f"{lines[0]}, no clients"]
+    if not server["clients"]:
+        lines[0] += ", no clients"
+    pages = server.get("pages")  # servers of earlier versions have none
+    if pages and pages["address"]:
+        lines.append(f"  pages at http://{pages['address']}/ui, {pages['open']} open")
+    return lines
 
 
 def _time(unix_time: float) -> str:

@@ -1,0 +1,67 @@
+"""`alita ui`: a link to the pages of this library, served by the server that the person's clients share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from alita_mcp.cli.output import Printer
+from alita_mcp.cli.parameters import parse_whole
+
+if TYPE_CHECKING:
+    from alita_mcp.settings import Settings
+
+PORT = 8764
+Port = Annotated[int, Parameter(converter=parse_whole, validator=Number(gte=0, lte=65_535))]
+
+
+def ui(*, port: Port = PORT, output: Printer) -> int:
+    """Print a link to the pages of this library, for a browser.
+
+    There you ask, watch what happens, and decide what waits for you. The link works once, within five minutes.
+
+    Args:
+        port: Port of this machine's loopback address; a free one is taken where it is in use.
+
+    Examples:
+        alita ui
+        alita ui --port 9000
+    """
+    from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Refused, find_endpoint
+    from alita_mcp.server.transports.local.servers import ask_for_link
+    from alita_mcp.settings import read_settings, whole_environment
+
+    settings, environment = read_settings(), whole_environment()
+    if settings.model is None:
+        output.hint("No model is set, so nothing answers tasks here: `alita setup` asks for one.")
+    if environment.get(SWITCH, "").lower() not in OFF:
+        try:
+            link = ask_for_link(find_endpoint(environment, str(Path.cwd())), port)
+        except (OSError, Refused) as problem:
+            output.note(f"No server can be shared ({problem}).")
+        else:
+            output.print_result({"url": link}, link)
+            return 0
+    return serve_pages(settings, port, output)
+
+
+def serve_pages(settings: Settings, port: int, output: Printer) -> int:
+    """Serves the pages in this process until a signal; returns the exit status."""
+    import anyio
+
+    from alita_mcp.server.build import build_server
+    from alita_mcp.server.transports.local.pages import Pages
+    from alita_mcp.server.transports.shutdown import leave, wait_for_signal
+
+    async def serve() -> int:
+        server = build_server(settings)
+        pages = Pages(server.shared, settings)
+        async with server.shared.lifespan(server), pages.run():
+            link = await pages.make_link(port)
+            output.print_result({"url": link}, link)
+            return await wait_for_signal("alita: serving the pages until Ctrl-C\n")
+
+    leave(anyio.run(serve))

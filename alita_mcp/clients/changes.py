@@ -1,0 +1,474 @@
+"""Changes of clients' configuration files: planned whole, shown as a difference, then written with a backup."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import itertools
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from alita_mcp.clients.table import CLIENTS, KEPT, KEY, Client, Launch, Remote
+from alita_mcp.errors import UsageError
+
+MAX_BYTES = 1_000_000
+"""Largest configuration file that is read."""
+BACKUP = ".alita-backup"
+BOM = b"\xef\xbb\xbf"
+HIDDEN = "***"
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE")
+SHORTEST_SECRET = 4
+"""Characters; to hide a shorter text would hide it wherever it stands."""
+
+
+@dataclass(frozen=True)
+class FoundClient:
+    """A client on this machine."""
+
+    name: str
+    title: str
+    file: Path
+    is_project_file: bool
+    """Whether the file is that of the project in the current folder."""
+    is_wired: bool
+    """Whether our entry is in the file."""
+    problem: str = ""
+    """Why its file cannot be read."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a file is to become."""
+
+    name: str
+    client: Client
+    file: Path
+    """As the client names it."""
+    target: Path
+    """Where it lies: where the link leads, if `file` is one."""
+    before: bytes | None
+    """None where there is no file."""
+    after: bytes | None
+    """None: the file goes, for nothing but our entry was ever in it."""
+    entry: Mapping[str, Any]
+    """Our entry, as the file will hold it."""
+    is_private: bool = False
+    """Whether the file is to be its owner's alone, because it holds a token."""
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything changes."""
+        return self.before != self.after
+
+    def difference(self) -> str:
+        """The change as a unified difference, keys and tokens hidden; empty where nothing changes."""
+        form = format_of(self.client)
+        sides = [(side or b"").removeprefix(BOM) for side in (self.before, self.after)]
+        old, new = (side.decode().splitlines() for side in sides)
+        old_name, new_name = (
+            "/dev/null" if side is None else str(self.file) for side in (self.before, self.after)
+        )
+        lines = difflib.unified_diff(old, new, old_name, new_name, lineterm="", n=1)
+        text = "\n".join(lines)
+        secrets = {
+            spelling
+            for side in sides
+            for secret in _secrets(form.read(side), (), self.client.servers_key)
+            for spelling in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+        }
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
+        return text
+
+    def shown_entry(self) -> dict[str, Any]:
+        """Our entry, keys and tokens hidden."""
+        text = json.dumps(dict(self.entry))
+        for secret in _secrets(dict(self.entry), (self.client.servers_key, KEY), self.client.servers_key):
+            text = text.replace(json.dumps(secret)[1:-1], HIDDEN)
+        shown: dict[str, Any] = json.loads(text)
+        return shown
+
+
+def find_clients() -> list[FoundClient]:
+    """The clients on this machine, and whether our entry is in their files."""
+    found = []
+    for name, client in CLIENTS.items():
+        if not client.is_here():
+            continue
+        file, is_wired, problem = client.usual_file(), False, ""
+        try:
+            is_wired = is_installed(client)
+        except UsageError as unreadable:
+            problem = str(unreadable)
+        found.append(FoundClient(name, client.title, file, client.is_project_file, is_wired, problem))
+    return found
+
+
+def wired_clients() -> list[FoundClient]:
+    """The clients on this machine that start or reach this server."""
+    return [client for client in find_clients() if client.is_wired]
+
+
+def is_installed(client: Client, file: Path | None = None) -> bool:
+    """Whether our entry is in a client's file.
+
+    Raises:
+        UsageError: the file cannot be read, or is not what the client reads.
+    """
+    file = file or client.usual_file()
+    before = read_file(_target(file), file)
+    if before is None:
+        return False
+    return _entry(_read(client, file, before.removeprefix(BOM)), client) is not None
+
+
+def plan_install(name: str, client: Client, server: Launch | Remote, file: Path | None = None) -> Change:
+    """What a client's file becomes with our entry; of an entry that is there, what a person set stays.
+
+    Raises:
+        UsageError: the file cannot be read or changed; the message says why.
+    """
+    file = (file or client.usual_file()).absolute()
+    target = _target(file)
+    before = read_file(target, file)
+    wanted = client.entry_for(server)
+    text = (before or b"").removeprefix(BOM)
+    document = _read(client, file, text)
+    present = _entry(document, client)
+    form = format_of(client)
+    if present is None:
+        expected = _with_entry(document, client, wanted)
+        with _explained(file):
+            after = _put_new(form, client, text, document, wanted)
+    else:
+        entry, sets, drops = _merge(client, present, wanted)
+        expected = _with_entry(document, client, entry)
+        with _explained(file):
+            after = text
+            for path, value in sets:
+                after = form.put(after, (client.servers_key, KEY, *path), value)
+            for path in drops:
+                after = form.drop(after, (client.servers_key, KEY, *path))
+    _require(client, file, after, expected)
+    bom = BOM if (before or b"").startswith(BOM) else b""
+    entry = _entry(expected, client) or {}
+    holds_token = isinstance(server, Remote) and not client.reference
+    return Change(name, client, file, target, before, bom + after, entry, is_private=holds_token)
+
+
+def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Change:
+    """What a client's file becomes without our entry: what it was before, where nothing else has changed since.
+
+    Raises:
+        UsageError: the file cannot be read or changed; the message says why.
+    """
+    file = (file or client.usual_file()).absolute()
+    target = _target(file)
+    before = read_file(target, file)
+    text = (before or b"").removeprefix(BOM)
+    document = _read(client, file, text)
+    entry = _entry(document, client)
+    if before is None or entry is None:
+        return Change(name, client, file, target, before, before, {})
+    form = format_of(client)
+    bom = BOM if before.startswith(BOM) else b""
+    # 1. A backup that becomes this very file when our entry is added to it is what the file was.
+    # 2. So is no file at all, if that is what we would have made.
+    # 3. Otherwise the file has been changed since: our entry alone is cut out.
+    for backup in [*_backups(target), None]:
+        old = b"" if backup is None else backup.read_bytes()
+        with suppress(ValueError):
+            was = form.read(old.removeprefix(BOM))
+            added = _put_new(form, client, old.removeprefix(BOM), was, entry)
+            if _entry(was, client) is None and bom + added == before and old.startswith(bom):
+                after = None if backup is None else old
+                return Change(name, client, file, target, before, after, entry)
+    with _explained(file):
+        after = form.drop(text, (client.servers_key, KEY))
+    _require(client, file, after, _with_entry(document, client, None))
+    return Change(name, client, file, target, before, bom + after, entry)
+
+
+def apply_change(change: Change) -> Path | None:
+    """Writes a change whole or not at all; returns where a copy of the file as it was lies.
+
+    Raises:
+        UsageError: the file cannot be written, or it changed since the change was planned; it is as it was.
+    """
+    if not change.is_change:
+        return None
+    target = change.target
+    try:
+        if read_file(target, change.file) != change.before:
+            raise UsageError(f"{change.file} changed meanwhile; nothing was written.", hint="Try again.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        backup = None
+        if change.before is not None and change.after is not None:
+            backup = _keep_backup(target, change.before, is_private=change.is_private)
+        if change.after is None:
+            target.unlink()
+        else:
+            write_whole(target, change.after, like=target, is_private=change.is_private)
+    except OSError as refused:
+        raise UsageError(
+            f"{change.file} cannot be written: {refused.strerror or refused}.", hint="Nothing was changed."
+        ) from refused
+    return backup
+
+
+def read_file(target: Path, file: Path) -> bytes | None:
+    """What a configuration file holds; None where there is none.
+
+    Raises:
+        UsageError: it is no regular file, another user's, read-only, too large, not UTF-8, or cannot be read.
+    """
+    try:
+        found = target.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as refused:
+        raise UsageError(f"{file} cannot be read: {refused.strerror or refused}.") from refused
+    named = str(file) if file == target else f"{file} (a link to {target})"
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file"
+        raise UsageError(f"{named} is {kind}; nothing was written.", hint="--file names another file.")
+    if found.st_size > MAX_BYTES:
+        raise UsageError(
+            f"{named} has {found.st_size:,} bytes, and the limit is {MAX_BYTES:,}; nothing was written.",
+            hint="Put the entry in by hand: `alita install CLIENT --dry-run --file NEW_FILE` shows it.",
+        )
+    try:
+        content = target.read_bytes()
+        content.decode()
+    except OSError as refused:
+        raise UsageError(f"{named} cannot be read: {refused.strerror or refused}.") from refused
+    except UnicodeDecodeError as strange:
+        raise UsageError(
+            f"{named} is not UTF-8 (byte {strange.start + 1}); nothing was written.",
+            hint="Save it as UTF-8, then try again.",
+        ) from strange
+    return content
+
+
+def write_whole(target: Path, content: bytes, *, like: Path, is_private: bool) -> None:
+    """Writes a file whole or not at all, with the mode and owner of `like`; a new one is its owner's alone."""
+    found = like.stat() if like.exists() else None
+    mode = stat.S_IMODE(found.st_mode) if found else 0o600
+    owner = found or target.parent.stat()
+    descriptor, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            if os.name == "posix":
+                if os.geteuid() == 0:
+                    os.fchown(descriptor, owner.st_uid, owner.st_gid)
+                os.fchmod(descriptor, mode & 0o600 if is_private else mode)
+            os.fsync(descriptor)
+        Path(aside).replace(target)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def _keep_backup(target: Path, content: bytes, *, is_private: bool) -> Path:
+    """A copy of a file as it is, beside it; an older copy stays, and one that says the same is taken."""
+    for number in itertools.count(1):
+        backup = target.with_name(f"{target.name}{BACKUP}{f'-{number}' if number > 1 else ''}")
+        if not os.path.lexists(backup):
+            write_whole(backup, content, like=target, is_private=is_private)
+            return backup
+        if backup.is_file() and not backup.is_symlink() and backup.read_bytes() == content:
+            return backup
+    raise AssertionError
+
+
+def _backups(target: Path) -> list[Path]:
+    """The copies beside a file, newest first."""
+    found = target.parent.glob(f"{target.name}{BACKUP}*") if target.parent.is_dir() else ()
+    files = [path for path in found if path.is_file() and path.stat().st_size <= MAX_BYTES]
+    return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+
+def _target(file: Path) -> Path:
+    """The file that a link leads to, or the file itself.
+
+    Raises:
+        UsageError: the links lead in a circle.
+    """
+    try:
+        return Path(os.path.realpath(file, strict=True))
+    except FileNotFoundError:
+        return Path(os.path.realpath(file))
+    except OSError as circle:
+        raise UsageError(f"{file} cannot be followed: {circle.strerror}; nothing was written.") from circle
+
+
+def format_of(client: Client) -> ModuleType:
+    """The module that reads and edits the client's format: `read`, `put` and `drop`."""
+    if client.format == "toml":
+        from alita_mcp.clients import toml
+
+        return toml
+    if client.format == "yaml":
+        from alita_mcp.clients import yaml
+
+        return yaml
+    from alita_mcp.clients import jsonc
+
+    return jsonc
+
+
+def _read(client: Client, file: Path, text: bytes) -> dict[str, Any]:
+    """The document in a client's file; its servers, if any, are what they should be.
+
+    Raises:
+        UsageError: they are not.
+    """
+    hint = "Fix the file, then try again."
+    kind = {"json": "JSON", "toml": "TOML", "yaml": "YAML"}[client.format]
+    try:
+        document: dict[str, Any] = format_of(client).read(text)
+    except ValueError as broken:
+        raise UsageError(f"{file} is not valid {kind}: {broken}. Nothing was written.", hint=hint) from broken
+    servers = document.get(client.servers_key)
+    wanted: type = list if client.is_list else dict
+    if client.servers_key in document and servers is not None and not isinstance(servers, wanted):
+        what = "a list" if client.is_list else "an object"
+        raise UsageError(f"{client.servers_key!r} in {file} is not {what}; nothing was written.", hint=hint)
+    return document
+
+
+def _entry(document: Mapping[str, Any], client: Client) -> Any:
+    """Our entry in a document; None where there is none."""
+    servers = document.get(client.servers_key)
+    if isinstance(servers, list):
+        return next((each for each in servers if isinstance(each, dict) and each.get("name") == KEY), None)
+    return servers.get(KEY) if isinstance(servers, dict) else None
+
+
+def _with_entry(document: Mapping[str, Any], client: Client, entry: Any) -> dict[str, Any]:
+    """The document with another entry of ours in its place; with None, without it."""
+    changed = copy.deepcopy(dict(document))
+    servers = changed.get(client.servers_key)
+    if client.is_list:
+        servers = list(servers or [])
+        places = [at for at, each in enumerate(servers) if _entry({client.servers_key: [each]}, client)]
+        at = places[0] if places else len(servers)
+        servers[at : at + 1] = [] if entry is None else [entry]
+    else:
+        servers = {key: value for key, value in (servers or {}).items() if key != KEY}
+        servers |= {} if entry is None else {KEY: entry}
+    changed[client.servers_key] = servers
+    return changed
+
+
+def _put_new(
+    form: ModuleType, client: Client, text: bytes, document: Mapping[str, Any], entry: Mapping[str, Any]
+) -> bytes:
+    """The text with our entry added to it."""
+    if client.is_list and not document.get(client.servers_key):
+        return bytes(form.put(text, (client.servers_key,), [entry]))
+    return bytes(form.put(text, (client.servers_key, KEY), entry))
+
+
+Step = tuple[tuple[str, ...], Any]
+
+
+def _merge(
+    client: Client, present: Any, wanted: dict[str, Any]
+) -> tuple[dict[str, Any], list[Step], list[tuple[str, ...]]]:
+    """Our entry with what must change in it, the values to set, and what to leave out.
+
+    1. What names the server is set; of objects in it (variables, headers) our own members alone.
+    2. What a person may have chosen, such as a time-out, is set only where it is missing.
+    3. What belongs to the other way to reach a server goes: many clients refuse an entry with both.
+    """
+    if not isinstance(present, dict):
+        return wanted, [((), wanted)], []
+    merged = copy.deepcopy(present)
+    sets: list[Step] = []
+    for path, value in _leaves(wanted, present, ()):
+        if path[0] in KEPT and path[0] in present:
+            continue
+        place = merged
+        for name in path[:-1]:
+            place = place[name]
+        if path[-1] not in place or place[path[-1]] != value:
+            place[path[-1]] = value
+            sets.append((path, value))
+    ways: list[Launch | Remote] = [Launch("command", (), {"A": "B"}), Remote("url", "token")]
+    here, there = sorted(ways, key=lambda way: -len(_keys(client, way) & wanted.keys()))
+    foreign = _keys(client, there) - _keys(client, here) - KEPT
+    drops = [name for name in present if name in foreign]
+    return {name: merged[name] for name in merged if name not in drops}, sets, [(name,) for name in drops]
+
+
+def _keys(client: Client, server: Launch | Remote) -> frozenset[str]:
+    with suppress(UsageError):
+        return frozenset(client.entry_for(server))
+    return frozenset()
+
+
+def _leaves(wanted: Mapping[str, Any], present: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Step]:
+    """The values to set with their paths: whole objects where there is none yet, their members where there is."""
+    for name, value in wanted.items():
+        there = present.get(name)
+        if isinstance(value, dict) and isinstance(there, dict):
+            yield from _leaves(value, there, (*path, name))
+        else:
+            yield (*path, name), value
+
+
+def _require(client: Client, file: Path, after: bytes, expected: Mapping[str, Any]) -> None:
+    """Raises UsageError unless the text says what it is to say, and nothing else has changed in it."""
+
+    def normal(document: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: each for name, each in document.items() if each or name != client.servers_key}
+
+    with _explained(file):
+        if normal(format_of(client).read(after)) != normal(expected):
+            raise ValueError("it would say something else")
+
+
+@contextmanager
+def _explained(file: Path) -> Iterator[None]:
+    """Turns an edit that does not fit the file into an error that says what to do."""
+    try:
+        yield
+    except ValueError as unfit:
+        raise UsageError(
+            f"{file} cannot be edited without changing more of it than our entry ({unfit}); nothing was written.",
+            hint="Edit it by hand: `alita install CLIENT --dry-run --file NEW_FILE` shows the entry.",
+        ) from unfit
+
+
+def _secrets(value: Any, path: tuple[str, ...], servers_key: str) -> Iterator[str]:
+    """Every text in a document that is a credential, or may be one.
+
+    1. The value of a name that says so, and of every variable and header but the settings of this server.
+    2. In entries of other servers: arguments and addresses, which hold keys too.
+    """
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _secrets(each, (*path, str(name)), servers_key)
+    elif isinstance(value, list):
+        for each in value:
+            name = each.get("name", "") if isinstance(each, dict) else ""
+            yield from _secrets(each, (*path, str(name)), servers_key)
+    elif isinstance(value, str) and len(value) >= SHORTEST_SECRET and path:
+        name, words = path[-1], {word.lower() for word in path}
+        is_named = any(word in part.upper() for word in SECRET_WORDS for part in path)
+        is_variable = words & {"env", "envs", "environment", "headers"} and not name.startswith("ALITA_")
+        is_start = words & {"args", "command"} or name.lower().endswith(("url", "uri"))
+        is_others = path[0] == servers_key and KEY not in path and is_start
+        if is_named or is_variable or is_others:
+            yield value

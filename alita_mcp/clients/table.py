@@ -1,0 +1,292 @@
+"""MCP clients: the configuration file of each, and the shape of our entry in it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import platformdirs
+
+from alita_mcp.errors import UsageError
+
+KEY = "alita"
+"""Our name in every client's configuration."""
+
+Format = Literal["json", "toml", "yaml"]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a client starts the server."""
+
+    command: str
+    args: tuple[str, ...]
+    env: dict[str, str]
+
+    def as_entry(self, *, env: str = "env") -> dict[str, Any]:
+        """The entry that most clients take; `env` is their word for the variables."""
+        entry: dict[str, Any] = {"command": self.command, "args": list(self.args)}
+        return {**entry, env: dict(self.env)} if self.env else entry
+
+
+class Remote(NamedTuple):
+    """Where a client reaches a server that runs already, and the token that it sends."""
+
+    url: str
+    token: str
+
+    def as_entry(self, **kind: str) -> dict[str, Any]:
+        """The entry that most clients take, after what names the kind of transport."""
+        return {**kind, "url": self.url, "headers": self.headers}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is sent with each request."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client: its file, what it needs beyond the file, the key that holds the servers, and one entry's shape."""
+
+    title: str
+    file: Path
+    """Relative to the current folder, or to the home folder where it begins with `~`."""
+    afterwards: str
+    servers_key: str = "mcpServers"
+    entry: Callable[[Launch], dict[str, Any]] = Launch.as_entry
+    remote_entry: Callable[[Remote], dict[str, Any]] | None = lambda remote: remote.as_entry(type="http")
+    """None where it takes no server over HTTP from its file."""
+    reference: str = ""
+    """What stands for ALITA_TOKEN, in a file that belongs to a project and must not hold the token."""
+    application: str = ""
+    """Name of a desktop application, where `file` is relative to its folder on this platform."""
+    program: str = ""
+    """Its program on PATH, if it has one."""
+    folder: Path | None = None
+    """A folder that shows that it is on this machine; unset: that of its file."""
+    format: Format = "json"
+    is_list: bool = False
+    """Whether the servers are a list, each with its `name`."""
+
+    @property
+    def is_project_file(self) -> bool:
+        """Whether the file belongs to the project in the current folder, not to the person."""
+        return not self.application and not self.file.parts[0].startswith("~")
+
+    def usual_file(self) -> Path:
+        """Where the client reads its configuration."""
+        if self.application:
+            return platformdirs.user_config_path(self.application, appauthor=False, roaming=True) / self.file
+        return self.file.expanduser()
+
+    def traces(self) -> list[str]:
+        """What shows that the client is on this machine: a folder, a program."""
+        folder = (self.folder.expanduser() if self.folder else self.usual_file().parent).absolute()
+        return [str(folder), *([f"`{self.program}` on PATH"] if self.program else [])]
+
+    def is_here(self) -> bool:
+        """Whether the client is on this machine: its folder is, or its program."""
+        found = shutil.which(self.program) if self.program else None
+        return found is not None or Path(self.traces()[0]).is_dir()
+
+    def entry_for(self, server: Launch | Remote) -> dict[str, Any]:
+        """Our entry for a server that the client starts, or reaches over HTTP.
+
+        Raises:
+            UsageError: it reaches none over HTTP.
+        """
+        if isinstance(server, Launch):
+            return self.entry(server)
+        if self.remote_entry is None:
+            raise UsageError(
+                f"{self.title} takes no server over HTTP from its file.", hint="Leave out --http."
+            )
+        return self.remote_entry(server)
+
+    def document(self, server: Launch | Remote) -> dict[str, Any]:
+        """A whole configuration with nothing but our entry."""
+        entry = self.entry_for(server)
+        return {self.servers_key: [entry] if self.is_list else {KEY: entry}}
+
+
+def opencode_entry(launch: Launch) -> dict[str, Any]:
+    """The entry for opencode, whose command is one array."""
+    entry: dict[str, Any] = {"type": "local", "command": [launch.command, *launch.args], "enabled": True}
+    return {**entry, "environment": dict(launch.env)} if launch.env else entry
+
+
+def codex_entry(server: Launch | Remote) -> dict[str, Any]:
+    """The entry for Codex, which reads the token from a variable."""
+    start = (
+        {"url": server.url, "bearer_token_env_var": "ALITA_TOKEN"}
+        if isinstance(server, Remote)
+        else server.as_entry()
+    )
+    return {**start, "required": True, "startup_timeout_sec": 60, "tool_timeout_sec": 120}
+
+
+def goose_entry(server: Launch | Remote) -> dict[str, Any]:
+    """The entry for Goose, which names itself."""
+    entry: dict[str, Any] = {"name": KEY, "enabled": True, "timeout": 300}
+    if isinstance(server, Remote):
+        return {**entry, "type": "streamable_http", "uri": server.url, "headers": server.headers}
+    return {
+        **entry, "type": "stdio", "cmd": server.command, "args": list(server.args), "envs": dict(server.env),
+    }  # fmt: skip
+
+
+CLIENTS = {
+    "claude-desktop": Client(
+        "Claude Desktop",
+        Path("claude_desktop_config.json"),
+        "Quit Claude Desktop fully, then open it again.",
+        remote_entry=None,
+        application="Claude",
+    ),
+    "claude-code": Client(
+        "Claude Code",
+        Path(".mcp.json"),
+        "This file belongs to the project: start claude in this folder and approve the server when it asks. For "
+        "yourself alone, `claude mcp add alita -- COMMAND` needs no approval. `claude -p` can ask its model before "
+        "the server is up, without its tools; with `--mcp-config FILE` it waits.",
+        reference="${ALITA_TOKEN}",
+        program="claude",
+        folder=Path("~/.claude"),
+    ),
+    "cursor": Client(
+        "Cursor",
+        Path("~/.cursor/mcp.json"),
+        "Restart Cursor.",
+        remote_entry=Remote.as_entry,
+        program="cursor",
+    ),
+    "vscode": Client(
+        "VS Code",
+        Path(".vscode/mcp.json"),
+        "Open this folder in VS Code, then start the server.",
+        "servers",
+        lambda launch: {"type": "stdio", **launch.as_entry()},
+        reference="${env:ALITA_TOKEN}",
+        program="code",
+        folder=Path("~/.vscode"),
+    ),
+    "vscode-user": Client(
+        "VS Code, in every folder",
+        Path("User", "mcp.json"),
+        "Start the server from the Extensions view of VS Code (MCP SERVERS - INSTALLED).",
+        "servers",
+        lambda launch: {"type": "stdio", **launch.as_entry()},
+        application="Code",
+        program="code",
+    ),
+    "windsurf": Client(
+        "Windsurf",
+        Path("~/.codeium/windsurf/mcp_config.json"),
+        "Refresh the servers in Windsurf's MCP settings.",
+        remote_entry=lambda remote: {"serverUrl": remote.url, "headers": remote.headers},
+        program="windsurf",
+    ),
+    "gemini-cli": Client(
+        "Gemini CLI",
+        Path("~/.gemini/settings.json"),
+        "Restart gemini. It starts no server in a folder that it does not trust.",
+        program="gemini",
+    ),
+    "cline": Client(
+        "Cline",
+        Path("~/.cline/data/settings/cline_mcp_settings.json"),
+        "Restart Cline. Keep `timeout`: without it, Cline gives the server 3 seconds to start, then goes on without "
+        "it and does not say so.",
+        entry=lambda launch: {"transport": {"type": "stdio", **launch.as_entry()}, "timeout": 60},
+        remote_entry=lambda remote: remote.as_entry(type="streamableHttp"),
+        program="cline",
+        folder=Path("~/.cline"),
+    ),
+    "copilot-cli": Client(
+        "Copilot CLI", Path("~/.copilot/mcp-config.json"), "Restart copilot.", program="copilot"
+    ),
+    "qwen-code": Client(
+        "Qwen Code",
+        Path("~/.qwen/settings.json"),
+        "Restart qwen.",
+        remote_entry=lambda remote: {"httpUrl": remote.url, "headers": remote.headers},
+        program="qwen",
+    ),
+    "zed": Client(
+        "Zed",
+        Path("settings.json" if sys.platform == "win32" else "~/.config/zed/settings.json"),
+        "Zed notices by itself.",
+        "context_servers",
+        lambda launch: {"source": "custom", **launch.as_entry(), "env": dict(launch.env)},
+        Remote.as_entry,
+        application="Zed" if sys.platform == "win32" else "",
+        program="zed",
+    ),
+    "opencode": Client(
+        "opencode",
+        Path("opencode.json"),
+        "Start opencode in this folder.",
+        "mcp",
+        opencode_entry,
+        lambda remote: remote.as_entry(type="remote"),
+        reference="{env:ALITA_TOKEN}",
+        program="opencode",
+        folder=Path("~/.config/opencode"),
+    ),
+    "opencode-user": Client(
+        "opencode, in every folder",
+        Path("~/.config/opencode/opencode.json"),
+        "Restart opencode.",
+        "mcp",
+        opencode_entry,
+        lambda remote: remote.as_entry(type="remote"),
+        program="opencode",
+    ),
+    "codex": Client(
+        "Codex CLI",
+        Path("~/.codex/config.toml"),
+        "Restart codex. Keep `required = true`: without it, Codex asks its model before the server is up, and the "
+        "model has none of its tools.",
+        "mcp_servers",
+        codex_entry,
+        codex_entry,
+        reference="ALITA_TOKEN",
+        program="codex",
+        format="toml",
+    ),
+    "goose": Client(
+        "Goose",
+        Path("goose/config/config.yaml" if sys.platform == "win32" else "~/.config/goose/config.yaml"),
+        "Start a new session of goose.",
+        "extensions",
+        goose_entry,
+        goose_entry,
+        application="Block" if sys.platform == "win32" else "",
+        program="goose",
+        format="yaml",
+    ),
+    "continue": Client(
+        "Continue",
+        Path("~/.continue/config.yaml"),
+        "Continue reads the file again when it is saved.",
+        entry=lambda launch: {"name": KEY, **launch.as_entry()},
+        remote_entry=lambda remote: {
+            "name": KEY,
+            "type": "streamable-http",
+            "url": remote.url,
+            "requestOptions": {"headers": remote.headers},
+        },
+        program="cn",
+        format="yaml",
+        is_list=True,
+    ),
+}
+"""The clients under the names that `alita install` takes."""
+
+KEPT = frozenset({"enabled", "name", "required", "startup_timeout_sec", "timeout", "tool_timeout_sec"})
+"""What an entry gets when it is new; where a person has set it already, it stays."""

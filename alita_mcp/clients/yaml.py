@@ -1,0 +1,181 @@
+"""Edits of YAML: each splices the lines, or the flow collection, of one member and leaves all others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
+
+
+def read(text: bytes) -> dict[str, Any]:
+    """The mapping that a document holds; an empty one where there is nothing but comments.
+
+    Raises:
+        ValueError: it is not one mapping; the message says where.
+    """
+    try:
+        root = _compose(text.decode())
+        value = yaml.safe_load(text.decode())
+    except yaml.MarkedYAMLError as broken:
+        mark = broken.problem_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ValueError(f"{where}{broken.problem}") from broken
+    except (yaml.YAMLError, ValueError) as broken:  # ValueError: a date that is none
+        raise ValueError(" ".join(str(broken).split())) from broken
+    except RecursionError as deep:
+        raise ValueError("it is nested too deeply") from deep
+    if root is not None:
+        _refuse_duplicates(root)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError("its top level is not a mapping")  # noqa: TRY004 - it is about the text
+    return value
+
+
+def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
+    """The document with a value at a path; of a list, a word of the path names the member with that `name`."""
+    source = text.decode()
+    newline = "\r\n" if "\r\n" in source else "\n"
+    node: Any = _compose(source)
+    owner: Any = None
+    for place, key in enumerate(path):
+        found = None if node is None or _is_null(node) else _member(node, key)
+        if found is None:
+            for name in reversed(path[place + 1 :]):
+                value = {name: value}
+            return _insert(source, node, owner, key, value, newline).encode()
+        owner, node = found
+    # The value of a member, in one line.
+    end = _end(source, node, owner)
+    return (source[: owner.end_mark.index] + ": " + _flow(value) + source[end:]).encode()
+
+
+def drop(text: bytes, path: Sequence[str]) -> bytes:
+    """The document without the member at a path, which is there, and without the comments inside it."""
+    source = text.decode()
+    node: Any = _compose(source)
+    key: Any = None
+    around, owner = node, None
+    for word in path:
+        found: Any = _member(node, word)
+        around, owner, (key, node) = node, key, found
+    start, end = (key or node).start_mark.index, _end(source, node, key)
+    if around.flow_style:
+        rest = source[end:].lstrip()
+        if rest.startswith(","):
+            end = len(source) - len(rest[1:].lstrip())
+        else:
+            before = source[:start].rstrip()
+            start = len(before.removesuffix(","))
+        return (source[:start] + source[end:]).encode()
+    start = source.rfind("\n", 0, start) + 1
+    end = _after_comments(source, end, around.start_mark.column)
+    if len(around.value) == 1 and owner is not None:
+        empty = " []" if isinstance(around, SequenceNode) else " {}"
+        colon = source.index(":", owner.end_mark.index) + 1
+        return (source[:colon] + empty + source[colon:start] + source[end:]).encode()
+    return (source[:start] + source[end:]).encode()
+
+
+def _insert(source: str, node: Any, owner: Any, key: str, value: Any, newline: str) -> str:
+    """The document with a new member of a collection; `owner` is the key that the collection is the value of.
+
+    1. The collection is in flow style: ours comes first in it.
+    2. It is written in lines: ours comes last, indented as the others.
+    3. There is no value yet: ours makes it one, below its key.
+    """
+    is_item = isinstance(node, SequenceNode)
+    if node is not None and isinstance(node, CollectionNode) and node.flow_style:
+        member = _flow(value) if is_item else f"{json.dumps(key)}: {_flow(value)}"
+        at = node.start_mark.index + 1
+        return source[:at] + member + (", " if node.value else "") + source[at:]
+    if isinstance(node, ScalarNode) and node.value:  # `null` or `~`
+        return source[: node.start_mark.index] + _flow({key: value}) + source[node.end_mark.index :]
+    if isinstance(node, CollectionNode):
+        column = node.start_mark.column
+        at = _after_comments(source, _end(source, node, owner), column)
+    else:
+        column = owner.start_mark.column + 2 if owner else 0
+        at = _line_end(source, owner.end_mark.index) if owner else len(source)
+    lines = yaml.safe_dump(
+        [value] if is_item else {key: value}, sort_keys=False, allow_unicode=True, width=2**20
+    ).splitlines()
+    added = "".join(" " * column + line + newline for line in lines)
+    gap = newline if source[:at] and not source[:at].endswith("\n") else ""
+    return source[:at] + gap + added + source[at:]
+
+
+def _compose(source: str) -> Node | None:
+    return yaml.compose(source, Loader=yaml.SafeLoader)
+
+
+def _member(node: Any, key: str) -> tuple[Any, Any] | None:
+    """The nodes of a member's key and value; an item of a list has no key."""
+    if isinstance(node, MappingNode):
+        return next((pair for pair in node.value if pair[0].value == key), None)
+    for item in node.value:
+        name = _member(item, "name") if isinstance(item, MappingNode) else None
+        if name and name[1].value == key:
+            return None, item
+    return None
+
+
+def _end(source: str, node: Any, key: Any) -> int:
+    """Where a node's own text ends. Marks of collections in lines, and of block scalars, stand before what follows."""
+    start = key.end_mark.index if key else 0
+    if isinstance(node, CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        pair = last if isinstance(node, MappingNode) else (None, last)
+        return max(start, _end(source, pair[1], pair[0]))
+    return max(start, len(source[: node.end_mark.index].rstrip()))  # the marks of an alias are its anchor's
+
+
+def _line_end(source: str, index: int) -> int:
+    at = source.find("\n", index)
+    return len(source) if at < 0 else at + 1
+
+
+def _after_comments(source: str, index: int, column: int) -> int:
+    """The start of the first line after a position that is not a comment indented by more than `column`."""
+    at = _line_end(source, index)
+    while at < len(source):
+        line = source[at : _line_end(source, at)]
+        if not line.lstrip(" ").startswith("#") or len(line) - len(line.lstrip(" ")) <= column:
+            break
+        at += len(line)
+    return at
+
+
+def _is_null(node: Any) -> bool:
+    return bool(node.tag == "tag:yaml.org,2002:null")
+
+
+def _flow(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _refuse_duplicates(root: Node) -> None:
+    """Raises ValueError where a key stands twice in one mapping: YAML forbids it, the library takes the last."""
+    seen: set[int] = set()
+    waiting: list[Any] = [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, MappingNode):
+            names: set[tuple[str, str]] = set()
+            for key, value in node.value:
+                name = (key.tag, str(key.value))
+                if name in names and isinstance(key, ScalarNode):
+                    raise ValueError(
+                        f"line {key.start_mark.line + 1}: the key {key.value!r} stands twice in one mapping"
+                    )
+                names.add(name)
+                waiting.append(value)
+        elif isinstance(node, SequenceNode):
+            waiting.extend(node.value)
