@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from tests.browser.conftest import watched_page
-from tests.browser.ui_server import UiServer
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.settings import Settings
+from tests.browser.conftest import watched_page
+from tests.browser.ui_server import UiServer
 from tests.in_process import InProcessSandbox
 from tests.library.factory import simple
 from tests.web.hostile import hostile_tool, large_tool
@@ -94,8 +92,7 @@ async def test_actions_change_the_tool_and_the_second_of_two_people_is_told(
     await other.get_by_role("button", name="Call").wait_for()
     async with other.expect_download() as started:
         await other.get_by_role("button", name="Export").click()
-    downloaded = Path(await (await started.value).path())
-    with zipfile.ZipFile(io.BytesIO(downloaded.read_bytes())) as archive:
+    with zipfile.ZipFile(await (await started.value).path()) as archive:
         assert "answers-v1/tool.py" in archive.namelist()
 
 
