@@ -48,8 +48,15 @@ async def library(ui: UiServer, anyio_backend: str) -> AsyncIterator[Library]:
         yield opened
 
 
-async def test_the_library_is_searched_as_one_types(page: Page, ui: UiServer, library: Library) -> None:
-    await page.goto(ui.url("/library"))
+@pytest.fixture(scope="module")
+def place(ui: UiServer, library: Library) -> str:
+    """The address of the library's page, once the server runs and has the tools."""
+    ui.link()
+    return ui.url("/library")
+
+
+async def test_the_library_is_searched_as_one_types(page: Page, place: str) -> None:
+    await page.goto(place)
     await page.get_by_role("searchbox").press_sequentially("answ")
     await page.wait_for_url("**/ui/library?q=answ")
     await page.get_by_role("link", name="answers").click()
@@ -57,27 +64,25 @@ async def test_the_library_is_searched_as_one_types(page: Page, ui: UiServer, li
     assert "return 'new answer'" in await page.locator(".code").first.inner_text()
 
 
-async def test_a_tool_is_called_from_its_form(page: Page, ui: UiServer, library: Library) -> None:
-    await page.goto(ui.url("/library/calculate"))
+async def test_a_tool_is_called_from_its_form(page: Page, place: str) -> None:
+    await page.goto(f"{place}/calculate")
     await page.get_by_label("expression").fill("1/3 + 1/6")
     await page.get_by_role("button", name="Call").click()
     assert '"0.5"' in await page.locator("#result .panel").inner_text()
     await page.get_by_label("expression").fill("1/0")
     await page.get_by_role("button", name="Call").click()
     await page.locator("#result .bad").wait_for()
-    await page.goto(ui.url("/library/waits"))
+    await page.goto(f"{place}/waits")
     await page.get_by_role("button", name="Call").click()
     await page.locator("#result .busy").wait_for()
     await page.get_by_role("button", name="Cancel").click()
     await page.get_by_text("The call was cancelled.").wait_for()
 
 
-async def test_actions_change_the_tool_and_the_second_of_two_people_is_told(
-    page: Page, ui: UiServer, library: Library
-) -> None:
+async def test_actions_change_the_tool_and_the_second_of_two_people_is_told(page: Page, place: str) -> None:
     other = await page.context.new_page()
     for each in (page, other):
-        await each.goto(ui.url("/library/answers"))
+        await each.goto(f"{place}/answers")
     await page.get_by_text("Roll back…").click()
     await page.get_by_role("button", name="Make v1 current").click()
     await page.get_by_role("status").wait_for()
@@ -98,38 +103,38 @@ async def test_actions_change_the_tool_and_the_second_of_two_people_is_told(
 
 @pytest.mark.parametrize("dark", [False, True])
 async def test_a_strangers_tools_stay_text_and_fit_a_phone(
-    browser: Browser, ui: UiServer, library: Library, dark: bool
+    browser: Browser, ui: UiServer, place: str, dark: bool
 ) -> None:
     phone = {"viewport": {"width": 400, "height": 800}, "color_scheme": "dark" if dark else "light"}
     async with watched_page(browser, **phone) as page:
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         await page.goto(ui.link())
-        places = [
+        paths = [
             "", "?q=nasty", "/nasty", "/nasty/source", "/large", "/large/source", "/answers/compare?from=1&to=2",
             "/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/csv_query",
         ]  # fmt: skip
-        for place in places:
-            await page.goto(ui.url(f"/library{place}"))
+        for path in paths:
+            await page.goto(f"{place}{path}")
             width = await page.evaluate("document.documentElement.scrollWidth")
-            assert width <= 400, place
+            assert width <= 400, path
         assert dialogs == []
-        await page.goto(ui.url("/library/nasty"))
+        await page.goto(f"{place}/nasty")
         assert "<U+202E><script>alert" in await page.locator(".prose").inner_text()
         assert await page.locator("img").count() == 0
 
 
-async def test_everything_works_without_scripts(browser: Browser, ui: UiServer, library: Library) -> None:
+async def test_everything_works_without_scripts(browser: Browser, ui: UiServer, place: str) -> None:
     async with watched_page(browser, java_script_enabled=False) as page:
         await page.goto(ui.link())
-        await page.goto(ui.url("/library"))
+        await page.goto(place)
         await page.get_by_role("searchbox").fill("compute an arithmetic expression")
         await page.get_by_role("button", name="Search").click()
         await page.get_by_role("link", name="calculate").click()
         await page.get_by_label("expression").fill("2**10")
         await page.get_by_role("button", name="Call").click()
         assert '"1024"' in await page.locator(".panel").inner_text()
-        await page.goto(ui.url("/library/waits"))
+        await page.goto(f"{place}/waits")
         await page.get_by_role("button", name="Call").click()
         await page.get_by_role("button", name="Cancel").click()
         await page.get_by_text("The call was cancelled.").wait_for()
