@@ -137,9 +137,14 @@ class Pages:
                     from alita_mcp.web.site import Site
 
                     home = absolute_home(self._settings.home)
+                    sessions = Sessions(
+                        token.encode(),
+                        token=token if self._takes_token else None,
+                        token_decides=bool(self._settings.elicit),
+                    )
                     self._site = Site(
                         app=self._shared.get,
-                        sessions=Sessions(token.encode(), token=token if self._takes_token else None),
+                        sessions=sessions,
                         servers=partial(find_servers, home),
                         follow_others=partial(follow_servers, home),
                     )
