@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 import anyio
@@ -39,10 +40,9 @@ LOST = "lost"
 """Outcome of work whose server ended before it could tell."""
 _OK = ("ok", "match", "created", "exists", "solved")
 _WARN = (
-    "none", "possible", "needs_approval", "needs_code", "cancelled", "refused", "unsolved", "stopped", LOST,
+    "none", "possible", "not approved", "quarantined", "needs_approval", "needs_code", "cancelled", "refused",
+    "unsolved", "stopped", LOST,
 )  # fmt: skip
-
-
 _SAID = ("activity", "client", "seconds", "status")
 _COMPARED = ("expected", "got")
 
@@ -64,7 +64,7 @@ class Activity(Value):
 
     model_config = ConfigDict(extra="ignore")  # as Step
 
-    id: str = Field(pattern=r"^[\w-]{1,64}$")
+    id: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     kind: Kind
     phase: Phase
     outcome: str = ""
@@ -75,7 +75,7 @@ class Activity(Value):
     """A line about it: the words of a search, what is made, why it was rejected."""
     time: str
     """When this event happened: ISO 8601, UTC."""
-    seconds: float = 0.0
+    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Since it began."""
     detail: dict[str, str] = Field(default_factory=dict)
     steps: tuple[Step, ...] = ()
@@ -97,7 +97,9 @@ class Activity(Value):
         """How it stands, in a word for its colour."""
         if self.phase != "ended":
             return "busy"
-        return "ok" if self.outcome in _OK else "warn" if self.outcome in _WARN else "bad"
+        if self.outcome in _WARN:
+            return "warn"
+        return "ok" if self.outcome in _OK or self.kind == "change" else "bad"
 
 
 class Subscription:
@@ -286,6 +288,7 @@ class _Both:
         self._work.end_stage(stage, outcome, text)
 
 
+@lru_cache(256)
 def name_client(identity: ClientIdentity) -> str:
     """The client as people are shown it; every client has a name."""
     return shown_text(identity.client, MAX_NAME) or COMMAND_LINE

@@ -106,12 +106,11 @@ class CodeRunner:
             else:
                 run = outcome.run
                 fields = {
-                    "error": run.error_type,
                     "sandbox": run.sandbox,
                     "tools": run.tools,
                     "run": outcome.id,
                 }
-                work.end(run.status, detail=fields)
+                work.end(run.status, text=run.error_type, detail=fields)
         return outcome
 
     async def _run_followed(

@@ -18,9 +18,9 @@ from alita_mcp.toolsmith.jobs.journal import EVENT
 _KINDS: dict[str, Kind] = {
     "called": "call", "sandbox failed": "call", FOUND_NOTHING: "search", RAN_CODE: "code", EVENT: "synthesis",
 }  # fmt: skip
-_UNSHOWN = ("published", "created", "raised")
-"""Events of which another row tells: that of the synthesis, or of the library's first start."""
-_ID = re.compile(r"[\w-]{1,64}")
+_UNSHOWN = ("published", "created", "raised", "starter installed", "starter tools installed")
+"""Events of which another row tells, or that belong to the library's first start."""
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def activity_of(row: JournalRow) -> Activity | None:
@@ -41,9 +41,11 @@ def activity_of(row: JournalRow) -> Activity | None:
     elif row.event == "sandbox failed":
         outcome, text = row.event, str(fields.pop("message", ""))
     elif kind == "change":
-        outcome = row.event
+        outcome, text = row.event, str(fields.pop("why", fields.pop("reason", "")))
     else:
         outcome = str(status or "failed")
+    if kind == "code":
+        text = str(fields.pop("error", ""))
     if kind == "synthesis":
         words = words_of_outcome(fields)
         text, fields = words["text"], words["detail"]
@@ -53,7 +55,7 @@ def activity_of(row: JournalRow) -> Activity | None:
             kind=kind,
             phase="ended",
             outcome=shown_text(outcome),
-            client=name_client(identity) if identity.client or owner == USER else f"{owner}'s client",
+            client="" if kind == "change" and not identity.client else name_client(identity),
             tool=shown_text(row.name or ""),
             text=shown_text(text),
             time=row.time,

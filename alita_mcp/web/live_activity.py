@@ -43,7 +43,10 @@ async def follow_home(site: Site, feed: ActivityFeed, last_row: int) -> None:
 async def _follow_journal(library: Library, feed: ActivityFeed, last_row: int) -> None:
     while True:
         await anyio.sleep(READ_JOURNAL_EVERY_S)
-        for row in reversed(await read_journal(library, last_row)):
+        rows = await read_journal(library, last_row)
+        if len(rows) == ROWS:
+            feed.drop(rows[-1].id - last_row - 1)
+        for row in reversed(rows):
             last_row = row.id
             if activity := activity_of(row):
                 feed.publish(activity)

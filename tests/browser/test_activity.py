@@ -112,7 +112,7 @@ async def test_what_strangers_write_stays_text(page: Page, ui: UiServer) -> None
         await stranger.client.call_tool("search_capabilities", {"query": f"{HOSTILE} fly to the moon"})
         await stranger.client.call_tool("run_tool", {"name": HOSTILE, "arguments": {}})
         await stranger.make({"name": HOSTILE, "description": HOSTILE * 200, "code": f"# {HOSTILE}"})
-        searched = line(page, "search", "none", "fly to the moon")
+        searched = line(page, "search", "nothing found", "fly to the moon")
         await searched.wait_for()
         called = line(page, "call", "refused")
         await called.wait_for()

@@ -13,7 +13,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 from anyio.abc import SocketStream
-from pydantic import ValidationError
 
 from alita_mcp.app.activity import LOST, Activity, ActivityFeed
 from alita_mcp.library.clock import now
@@ -73,7 +72,9 @@ async def follow_servers(home: Path, feed: ActivityFeed) -> None:
 
     async with anyio.create_task_group() as tasks:
         while True:
-            found = await anyio.to_thread.run_sync(_find_servers, home, frozenset(known))
+            found = await anyio.to_thread.run_sync(
+                _find_servers, home, frozenset(known), abandon_on_cancel=True
+            )
             known |= {endpoint.name for endpoint, _ in found}
             for endpoint, is_other in found:
                 if is_other:
@@ -106,7 +107,7 @@ async def _follow_server(endpoint: Endpoint, feed: ActivityFeed) -> bool:
 
     Raises as `connect`.
     """
-    connection = await anyio.to_thread.run_sync(connect, endpoint, "events")
+    connection = await anyio.to_thread.run_sync(connect, endpoint, "events", abandon_on_cancel=True)
     under_way: dict[str, Activity] = {}
     told = False
     try:
@@ -122,7 +123,7 @@ async def _follow_server(endpoint: Endpoint, feed: ActivityFeed) -> bool:
                 if activity.phase == "ended":
                     del under_way[activity.id]
                 feed.publish(activity)
-    except (ValueError, TypeError, ValidationError) as garbled:
+    except (ValueError, TypeError, RecursionError) as garbled:
         log.info("%s says what this release does not understand: %s", endpoint.address, garbled)
     finally:
         connection.socket.close()
