@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from alita_mcp.app.doctor import describe_findings, describe_models, examine, examine_models
+from alita_mcp.app.doctor import describe_findings, describe_model, examine, examine_models
 from alita_mcp.clients.changes import find_clients
 from alita_mcp.errors import AlitaError
 from alita_mcp.models.choices import ROLES, choose_model, steps_to_a_model
@@ -39,11 +39,10 @@ def routes(site: Site) -> list[Route]:
 
     async def find_servers() -> list[dict[str, Any]]:
         found = await anyio.to_thread.run_sync(site.servers)
-        for each in found:
-            for timed in (each, *each.get("clients", ())):
-                if "since" in timed:
-                    timed["since"] = datetime.fromtimestamp(timed["since"], UTC).isoformat()
-        return found
+        return [
+            {**_with_iso_time(server), "clients": [*map(_with_iso_time, server.get("clients", ()))]}
+            for server in found
+        ]
 
     async def show_servers(request: Request) -> Response:
         return render(request, "_servers.html", servers=await find_servers())
@@ -65,7 +64,7 @@ def routes(site: Site) -> list[Route]:
     async def try_models(request: Request) -> Response:
         app = await site.app()
         async with examining:
-            found = describe_models(await examine_models(app.settings))
+            found = [describe_model(each) for each in await examine_models(app.settings)]
         return _render_findings(request, {"Models": found}, None)
 
     return [
@@ -81,15 +80,21 @@ def _render_findings(request: Request, sections: dict[str, Any], problem: AlitaE
     return render(request, template, sections=sections, problem=problem)
 
 
+def _with_iso_time(told: dict[str, Any]) -> dict[str, Any]:
+    since = told.get("since")
+    return told if since is None else {**told, "since": datetime.fromtimestamp(since, UTC).isoformat()}
+
+
 def _describe(settings: Settings) -> dict[str, Any]:
     """What stands on the page at once; blocks."""
-    models, problems, set_values = [], [], []
+    models, set_values, problems = [], [], list[str]()
     for role in ROLES:
         if chosen := choose_model(settings, role):
             try:
                 key = chosen.find_key_place()
             except AlitaError as unusable:
-                key, problems = "", [*problems, str(unusable)]
+                key = ""
+                problems.append(str(unusable))
             models.append((role, chosen.identity, chosen.key_variable, key))
     try:
         set_values = describe_settings(settings)
