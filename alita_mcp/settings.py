@@ -183,6 +183,8 @@ class Settings(BaseSettings):
     shared: bool = True
     """Whether `alita-mcp-server` passes its client on to one server for all of this user's clients with the same
     settings; else each client has a server of its own."""
+    hook: bool = True
+    """Whether a client's hook hears which tool does what a program in its shell does."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
     prepare: bool = True

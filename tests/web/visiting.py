@@ -7,12 +7,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import httpx
 
+from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.app import App
 from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
+
+
+async def alone(_feed: ActivityFeed) -> None:
+    """There is no other server."""
+    await anyio.sleep_forever()
 
 
 @asynccontextmanager
@@ -24,7 +31,7 @@ async def visiting(
     async def the_app() -> App:
         return app
 
-    site = Site(app=the_app, sessions=Sessions(b"key"), servers=servers)
+    site = Site(app=the_app, sessions=Sessions(b"key"), servers=servers, follow_others=alone)
     transport = httpx.ASGITransport(ui_application(site))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as browser:
         entered = await browser.get("/ui/enter", params={"code": site.sessions.make_code()})

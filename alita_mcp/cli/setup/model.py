@@ -9,6 +9,8 @@ from alita_mcp.cli.output import Output, has_terminal
 from alita_mcp.errors import ExtraMissing, ModelError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from alita_mcp.models.choices import Chosen
     from alita_mcp.settings import Settings
 
@@ -272,7 +274,7 @@ def _choose(provider: Provider, model: str, base_url: str | None, settings: Sett
 
 
 def _until_valid(
-    output: Output, question: str, check: Any, *, default: str = "", unseen: bool = False
+    output: Output, question: str, check: Callable[[str], str], *, default: str = "", unseen: bool = False
 ) -> str:
     while True:
         try:
