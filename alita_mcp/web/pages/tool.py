@@ -7,7 +7,6 @@ import json
 import zipfile
 from collections.abc import Mapping
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,10 +25,9 @@ from alita_mcp.library.rows import CatalogueEntry, JournalRow, Origin
 from alita_mcp.library.search.signature import ALL_CHOICES, signature_of
 from alita_mcp.library.trust.evidence import evidence_of, evidence_rows
 from alita_mcp.library.trust.trust import what_verifies
-from alita_mcp.library.versions.differences import compare_versions
 from alita_mcp.library.versions.testfile import render_tests
-from alita_mcp.unseen import code_rows
 from alita_mcp.values import StoredVersion
+from alita_mcp.web.differences import difference_lines
 from alita_mcp.web.pages.worth import list_days
 from alita_mcp.web.rendering import render
 from alita_mcp.web.schema_form import form_fields
@@ -40,11 +38,8 @@ MAX_SHOWN = 30_000
 """Characters of code that the tool's page shows; a page of its own shows all of it."""
 MAX_HIGHLIGHTED = 100_000
 """Longer code stands there without colours."""
-MAX_COMPARED_LINES = 20_000
-MAX_DIFFERENCE_ROWS = 3_000
 EXAMPLES = 20
 DAYS = 30
-ROW_COLUMNS = 10_000
 ACTIONS = {
     "pin": "Pinned: it is listed before all that are not.",
     "unpin": "Not pinned any more.",
@@ -76,10 +71,8 @@ def routes(site: Site) -> list[Route]:
         library, name, asked = (await site.app()).library, request.path_params["name"], request.query_params
         sides = [read_version(asked, "from"), read_version(asked, "to")]
         old, new = [await library.read(name, version) for version in sides]
-        lines = await anyio.to_thread.run_sync(_difference, old, new)
-        return render(
-            request, "compare.html", old=old.manifest, new=new.manifest, lines=lines, most=MAX_DIFFERENCE_ROWS
-        )
+        lines = await anyio.to_thread.run_sync(difference_lines, old, new)
+        return render(request, "compare.html", before=old, stored=new, lines=lines, title="")
 
     async def change(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
@@ -218,15 +211,6 @@ def _making(origin: Origin, rows: list[JournalRow], stored: StoredVersion) -> li
         found += [(str(role), str(model)) for role, model in models.items()]
     found += [("request", report.written_from.request)] if report.written_from else []
     return [(label, text) for label, text in found if text]
-
-
-def _difference(old: StoredVersion, new: StoredVersion) -> list[tuple[str, str]] | None:
-    """Lines of the difference, each with its mark; None where the versions are too large to compare."""
-    if max(each.code.count("\n") for each in (old, new)) > MAX_COMPARED_LINES:
-        return None
-    names = (f"v{old.manifest.version}", f"v{new.manifest.version}")
-    lines = islice(compare_versions(old, new, *names), 2, MAX_DIFFERENCE_ROWS + 3)
-    return [(line[0], "".join(code_rows(line[1:], ROW_COLUMNS))) for line in lines]
 
 
 def _pack(folder: Path) -> bytes:
