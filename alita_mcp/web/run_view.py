@@ -26,6 +26,8 @@ PICTURES = {
     "svg": "image/svg+xml",
 }
 """Media types of the files that are shown as pictures, by the ends of their names."""
+_FENCE = re.compile(r"\A<observation[^>\n]*>\n(.*)\n</observation>\Z", re.DOTALL)
+"""Around what the model is shown of an observation."""
 _BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```\s*?$", re.DOTALL | re.MULTILINE)
 
 
@@ -151,7 +153,7 @@ def _view_step(step: Step) -> StepView:
         reason=one_line(step.reason),
         code=clip(code, SHOWN_TEXT),
         arguments=clip(json.dumps(shown, indent=2, ensure_ascii=False), SHOWN_TEXT) if shown else "",
-        observation=clip(step.observation, SHOWN_TEXT),
+        observation=clip(_FENCE.sub(r"\1", step.observation), SHOWN_TEXT),
         seconds=step.seconds,
         made=step.made,
         is_library_tool=step.tool not in AGENT_TOOLS,
