@@ -109,6 +109,7 @@ async def test_a_strangers_tools_stay_text_and_fit_a_phone(
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         await page.goto(ui.link())
+        await page.wait_for_url("**/ui/ask")
         paths = [
             "", "?q=nasty", "/nasty", "/large", "/answers/compare?from=1&to=2",
             "/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/csv_query",
@@ -126,6 +127,7 @@ async def test_a_strangers_tools_stay_text_and_fit_a_phone(
 async def test_everything_works_without_scripts(browser: Browser, ui: UiServer, place: str) -> None:
     async with watched_page(browser, java_script_enabled=False) as page:
         await page.goto(ui.link())
+        await page.wait_for_url("**/ui/ask")
         await page.goto(place)
         await page.get_by_role("searchbox").fill("compute an arithmetic expression")
         await page.get_by_role("button", name="Search").click()
