@@ -200,6 +200,7 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     ]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("XDG_DATA_HOME", "/nowhere")  # the usual home, which may have an alita.toml
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")  # the person's own
     monkeypatch.setenv("ALITA_EMBEDDER", "none")  # tests of search by meaning name another
     monkeypatch.setenv("ALITA_PREPARE", "false")  # a server would prove its starter tools beside each test
 

@@ -7,10 +7,11 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Literal
 
 import anyio
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.clock import now
@@ -34,13 +35,16 @@ MAX_TEXT = 300
 MAX_NAME = 100
 MAX_DETAIL = 1_000
 COMMAND_LINE = "the command line"
+LOST = "lost"
+"""Outcome of work whose server ended before it could tell."""
 _OK = ("ok", "match", "created", "exists", "solved")
 _WARN = (
-    "none", "possible", "needs_approval", "needs_code", "cancelled", "refused", "unsolved", "stopped", "lost",
+    "none", "possible", "needs_approval", "needs_code", "cancelled", "refused", "unsolved", "stopped", LOST,
 )  # fmt: skip
 
 
-_SHOWN_EMPTY = ("expected", "got")
+_SAID = ("activity", "client", "seconds", "status")
+_COMPARED = ("expected", "got")
 
 
 class Step(Value):
@@ -76,6 +80,18 @@ class Activity(Value):
     detail: dict[str, str] = Field(default_factory=dict)
     steps: tuple[Step, ...] = ()
 
+    @field_validator("time")
+    @classmethod
+    def _check_time(cls, time: str) -> str:
+        if datetime.fromisoformat(time).tzinfo is None:
+            raise ValueError("without a time zone")
+        return time
+
+    @property
+    def at(self) -> datetime:
+        """When this event happened."""
+        return datetime.fromisoformat(self.time)
+
     @property
     def tone(self) -> Tone:
         """How it stands, in a word for its colour."""
@@ -91,7 +107,7 @@ class Subscription:
         self._waiting: dict[str, Activity] = {}
         self._arrived = anyio.Event()
         self.dropped = 0
-        """Pieces of work that were dropped unread; whoever reports the number sets it back."""
+        """Pieces of work that were dropped unread since anybody asked."""
 
     def add(self, activity: Activity) -> None:
         """Keeps an event until it is read; never waits."""
@@ -102,8 +118,18 @@ class Subscription:
             self.dropped += 1
         self._arrived.set()
 
+    def drop(self, count: int) -> None:
+        """Counts what was dropped on the way here."""
+        self.dropped += count
+        self._arrived.set()
+
+    def take_dropped(self) -> int:
+        """How many pieces of work were dropped unread since the last time."""
+        dropped, self.dropped = self.dropped, 0
+        return dropped
+
     async def read(self) -> list[Activity]:
-        """All that waits, the oldest first; waits until there is something."""
+        """All that waits, the oldest first; waits until there is something, or something was dropped."""
         await self._arrived.wait()
         self._arrived = anyio.Event()
         events, self._waiting = list(self._waiting.values()), {}
@@ -118,7 +144,10 @@ class ActivityFeed:
         self._subscriptions: list[Subscription] = []
 
     def publish(self, activity: Activity) -> None:
-        """Tells all listeners, and remembers it for those to come."""
+        """Tells all listeners, and remembers it for those to come; what has ended stays as it is."""
+        known = self._recent.get(activity.id)
+        if known is not None and known.phase == "ended" and known.outcome != LOST:
+            return
         self._recent.pop(activity.id, None)
         self._recent[activity.id] = activity
         if len(self._recent) > KEPT:
@@ -126,6 +155,11 @@ class ActivityFeed:
             del self._recent[next(ended, next(iter(self._recent)))]
         for subscription in self._subscriptions:
             subscription.add(activity)
+
+    def drop(self, count: int) -> None:
+        """Tells all listeners that so many pieces of work were dropped on the way here."""
+        for subscription in self._subscriptions:
+            subscription.drop(count)
 
     @property
     def recent(self) -> list[Activity]:
@@ -258,11 +292,11 @@ def name_client(identity: ClientIdentity) -> str:
 
 
 def shown_detail(detail: Mapping[str, Any]) -> dict[str, str]:
-    """Fields as texts of bounded length, without keys and hidden characters; empty ones are left out."""
+    """Fields as texts of bounded length, without keys and hidden characters; what other fields say is left out."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         for name, value in detail.items()
-        if value not in (None, "", (), [], {}) or name in _SHOWN_EMPTY
+        if name in _COMPARED or (value not in (None, "", (), [], {}) and name not in _SAID)
     }
     return {name: spell_hidden(without_secrets(clip(text, MAX_DETAIL))) for name, text in texts.items()}
 

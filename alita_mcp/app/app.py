@@ -42,6 +42,7 @@ from alita_mcp.values import WrittenFrom
 
 if TYPE_CHECKING:
     from alita_mcp.app.code_runner import CodeRunner
+    from alita_mcp.app.inline_programs import InlinePrograms
     from alita_mcp.app.task_runner import TaskRunner
     from alita_mcp.toolsmith.publishing import Admit
     from alita_mcp.toolsmith.toolsmith import Toolsmith
@@ -61,6 +62,7 @@ class App:
         *,
         open_toolsmith: Callable[[], Toolsmith],
         open_code: Callable[[], CodeRunner],
+        open_programs: Callable[[], InlinePrograms],
         open_tasks: Callable[[App], TaskRunner],
         web: WebAgent,
         preparation: Preparation,
@@ -83,6 +85,7 @@ class App:
         self.approvals = Approvals(settings, library, jobs, lambda: self.toolsmith, self.alita)
         self._promotion = Promotion(settings.promoted)
         self._open_toolsmith, self._open_code, self._open_tasks = open_toolsmith, open_code, open_tasks
+        self._open_programs = open_programs
 
     @cached_property
     def toolsmith(self) -> Toolsmith:
@@ -93,6 +96,11 @@ class App:
     def code(self) -> CodeRunner:
         """The flow of `run_code`; loaded as the toolsmith is."""
         return self._open_code()
+
+    @cached_property
+    def programs(self) -> InlinePrograms:
+        """What the library says of programs that clients run in their own shells; loaded as the toolsmith is."""
+        return self._open_programs()
 
     @cached_property
     def tasks(self) -> TaskRunner:
@@ -281,6 +289,12 @@ async def open_app(
             rights = CodeRights(settings, library, brokers)
             return CodeRunner(library, calls, rights, sessions, RunHints(runs), activity)
 
+        def open_programs() -> InlinePrograms:
+            from alita_mcp.app.inline_programs import InlinePrograms
+            from alita_mcp.runs.history.hints import RunHints
+
+            return InlinePrograms(library, RunHints(runs), calls.verifier.why_not)
+
         readers = await stack.enter_async_context(open_readers())
 
         def open_tasks(app: App) -> TaskRunner:
@@ -300,6 +314,7 @@ async def open_app(
             jobs,
             open_toolsmith=open_toolsmith,
             open_code=open_code,
+            open_programs=open_programs,
             open_tasks=open_tasks,
             web=web,
             preparation=preparation,

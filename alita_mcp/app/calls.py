@@ -192,7 +192,7 @@ class Calls:
             identity=identity,
             **detail,
         )
-        work.end(result.status, detail={"version": manifest.version, **detail})
+        work.end(result.status, detail=detail)
         return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox)
 
     async def _run_in_sandbox(self, call: _Call, on_stage: ReportStage) -> RunResult:

@@ -23,7 +23,7 @@ from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest, CodeRun, CodeRunResult, RecordedRun, RunOutcome
 from alita_mcp.runs.execution import run_once
-from alita_mcp.runs.history.hints import RunHints
+from alita_mcp.runs.history.hints import RecurringProgram, RunHints
 from alita_mcp.runs.sessions.registry import Sessions
 from alita_mcp.runs.sessions.session import Place
 from alita_mcp.runs.tool_broker import (
@@ -156,6 +156,10 @@ class CodeRunner:
             return await self._record(request, identity, run, broker, activity=work.id)
         finally:
             self._under_way -= 1
+
+    async def list_recurring(self) -> list[RecurringProgram]:
+        """Programs that came back, as far as this process remembers runs."""
+        return await anyio.to_thread.run_sync(self._hints.list_recurring)
 
     async def _find_place(self, packages: tuple[str, ...], on_stage: ReportStage) -> Place:
         """The sandbox, and the environment with these packages, locked and built once while this process lives.

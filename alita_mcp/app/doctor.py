@@ -9,6 +9,7 @@ import platform
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal
 
+import anyio
 import anyio.to_thread
 
 from alita_mcp import __version__
@@ -17,6 +18,8 @@ from alita_mcp.extras import EXTRAS, FEATURES, find_extra_problem, find_installa
 from alita_mcp.library.leftovers import find_leftovers, remove_leftovers
 from alita_mcp.library.library import Library
 from alita_mcp.machine import HTTP_CLIENTS, lack_of_descriptors
+from alita_mcp.models.choices import ROLES, Chosen, choose_model
+from alita_mcp.models.trial import try_model
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.sandbox.choose import probe_all
 from alita_mcp.sandbox.interface import ProbeReport
@@ -43,19 +46,19 @@ async def examine(
     *,
     clean: bool = False,
 ) -> dict[str, Any]:
-    """Looks at everything, in seconds; `opening` opens the library or raises what is wrong with it.
+    """Looks at all but the model, in seconds; `opening` opens the library or raises what is wrong with it.
 
     `clean` removes what only earlier versions of alita read.
     """
     await on_stage("sandboxes")
-    reports = await probe_all(settings, on_stage)
+    is_compiled = (await find_embedded())["compiled"]
+    reports = await probe_all(settings, on_stage, slow=() if is_compiled else ("wasm",))
     await on_stage("library")
     library = await examine_library(settings, opening, clean=clean)
     await on_stage("extras")
     extras = await anyio.to_thread.run_sync(check_extras)
-    # Tools run in the first kind that isolates, of those that the setting allows; one from elsewhere is probed first.
-    own = ":" in settings.sandbox
-    allowed = reports[:1] if own else [each for each in reports if settings.sandbox in ("auto", each.kind)]
+    # Tools run in the first kind that isolates, of those that the setting allows; the one that is set comes first.
+    allowed = reports if settings.sandbox == "auto" else reports[:1]
     chosen = next((report.kind for report in allowed if report.isolates), None)
     return {
         "alita": __version__,
@@ -71,6 +74,28 @@ async def examine(
         "unknown_settings": find_unknown_settings(settings.home),
         "open_files": lack_of_descriptors(settings.max_workers, HTTP_CLIENTS),
     }
+
+
+async def examine_models(settings: Settings, on_stage: ReportStage = ignore_stage) -> list[dict[str, Any]]:
+    """Tries each model that is configured with one cheap call; what came of it, and where its key is from."""
+    chosen = [choose_model(settings, role) for role in (None, *ROLES)]
+    different = {(each.name, each.base_url, each.key_from): each for each in chosen if each is not None}
+    found: list[dict[str, Any]] = []
+
+    async def examine_one(each: Chosen) -> None:
+        about: dict[str, Any] = {"model": each.name, "base_url": each.base_url, "setting": each.setting}
+        try:
+            about["key"] = each.find_key_place()
+            about["answered_as"] = await try_model(each)
+        except AlitaError as failed:
+            about |= {"problem": failed.message, "hint": failed.hint}
+        found.append(about)
+
+    await on_stage("model")
+    async with anyio.create_task_group() as tasks:
+        for each in different.values():
+            tasks.start_soon(examine_one, each)
+    return sorted(found, key=lambda about: str(about["model"]))
 
 
 async def examine_library(
@@ -113,7 +138,7 @@ def check_extras() -> dict[str, Any]:
 
 
 def describe_findings(found: dict[str, Any]) -> dict[str, list[Finding]]:
-    """What `examine` found, by what it is about."""
+    """What `examine` found, and `examine_models` under `models` where it was asked, by what it is about."""
     chosen = found["sandbox"]["chosen"]
     runs_in = chosen or "none; no sandbox isolates here, so no tool can be made or called"
     fields = ProbeReport.model_fields
@@ -138,9 +163,18 @@ def describe_findings(found: dict[str, Any]) -> dict[str, list[Finding]]:
         "Library": _describe_library(found["library"]),
         "Settings": [
             Finding(state="note", text=f"policy {found['policy']}, model {model}"),
+            *(describe_model(each) for each in found.get("models", ())),
             *(Finding(state="problem", text=each) for each in problems),
         ],
     }
+
+
+def describe_model(found: dict[str, Any]) -> Finding:
+    """What came of the trial of a model."""
+    key = f"; key: {found['key']}" if found.get("key") else ""
+    if "problem" in found:
+        return Finding(state="problem", text=found["problem"], advice=found["hint"])
+    return Finding(state="ok", text=f"model {found['model']} answers{key}")
 
 
 def _describe_library(found: dict[str, Any]) -> list[Finding]:

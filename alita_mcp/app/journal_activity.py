@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+from pydantic import ValidationError
 
 from alita_mcp.app.activity import Activity, Kind, name_client, shown_detail, shown_text
 from alita_mcp.library.catalogue.use import FOUND_NOTHING, RAN_CODE
@@ -21,16 +24,17 @@ _ID = re.compile(r"[\w-]{1,64}")
 
 
 def activity_of(row: JournalRow) -> Activity | None:
-    """What a row of the journal tells, under the id that the feed gave it; None for rows that people need not see."""
+    """What a row of the journal tells, under the id that the feed gave it; None for rows that people need not see.
+
+    A row that is damaged is none of these.
+    """
     if row.event in _UNSHOWN:
         return None
     kind = _KINDS.get(row.event, "change")
     fields = dict(row.detail)
     owner = str(fields.get("owner") or USER)
-    identity = ClientIdentity(client=str(fields.pop("client", None) or ""), owner=owner)
-    known = fields.pop("activity", None)
-    seconds = fields.pop("seconds", None)
-    status = fields.pop("status", None)
+    identity = ClientIdentity(client=str(fields.get("client") or ""), owner=owner)
+    known, seconds, status = (fields.get(name) for name in ("activity", "seconds", "status"))
     text = ""
     if kind == "search":
         outcome, text = "none", str(fields.pop("query", ""))
@@ -43,23 +47,23 @@ def activity_of(row: JournalRow) -> Activity | None:
     if kind == "synthesis":
         words = words_of_outcome(fields)
         text, fields = words["text"], words["detail"]
-    if row.version is not None:
-        fields = {"version": row.version, **fields}
-    return Activity(
-        id=known if isinstance(known, str) and _ID.fullmatch(known) else f"journal-{row.id}",
-        kind=kind,
-        phase="ended",
-        outcome=shown_text(outcome),
-        client=name_client(identity) if identity.client or owner == USER else f"{owner}'s client",
-        tool=shown_text(row.name or ""),
-        text=shown_text(text),
-        time=row.time,
-        seconds=seconds if isinstance(seconds, int | float) else 0.0,
-        detail=shown_detail(fields),
-    )
+    with suppress(ValidationError):
+        return Activity(
+            id=known if isinstance(known, str) and _ID.fullmatch(known) else f"journal-{row.id}",
+            kind=kind,
+            phase="ended",
+            outcome=shown_text(outcome),
+            client=name_client(identity) if identity.client or owner == USER else f"{owner}'s client",
+            tool=shown_text(row.name or ""),
+            text=shown_text(text),
+            time=row.time,
+            seconds=seconds if isinstance(seconds, int | float) else 0.0,
+            detail=shown_detail(fields),
+        )
+    return None
 
 
 def words_of_outcome(described: Mapping[str, Any]) -> dict[str, Any]:
     """The line and the detail of a synthesis, from what `describe_outcome` says of it."""
-    detail = {name: value for name, value in described.items() if name not in ("status", "reason")}
+    detail = {name: value for name, value in described.items() if name != "reason"}
     return {"text": str(described.get("reason") or ""), "detail": detail}

@@ -37,6 +37,7 @@ from alita_mcp.cli.server import serve, stop
 from alita_mcp.cli.setup.doctor import doctor
 from alita_mcp.cli.setup.install import install, uninstall
 from alita_mcp.cli.setup.prepare import prepare
+from alita_mcp.cli.setup.setup import setup
 from alita_mcp.cli.status import status
 from alita_mcp.cli.tasks.memory import memory
 from alita_mcp.cli.tasks.runs import show_runs
@@ -56,8 +57,8 @@ Command = Callable[..., Any]
 
 GROUPS: dict[str, dict[str, Command]] = {
     "Setting up": {
-        "status": status, "install": install, "uninstall": uninstall, "prepare": prepare, "doctor": doctor,
-        "demo": demo,
+        "status": status, "setup": setup, "install": install, "uninstall": uninstall, "prepare": prepare,
+        "doctor": doctor, "demo": demo,
     },
     "Library": {
         "search": search, "run": run, "synthesize": synthesize, "list": list_tools, "show": show, "log": log,

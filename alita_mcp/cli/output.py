@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from alita_mcp.errors import AlitaError, UsageError
+from alita_mcp.errors import AlitaError, Cancelled, UsageError
 from alita_mcp.unseen import HIDDEN, code_listing, spell_hidden
 
 if TYPE_CHECKING:
@@ -65,6 +65,39 @@ class Output:
         self.note(f"{question} [y/N] ")
         answer = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
         return answer.strip().lower() in ("y", "yes")
+
+    def ask(self, question: str, default: str = "") -> str:
+        """The line that a person types after a question, or the default where it is empty.
+
+        Raises:
+            Cancelled: there is no more input.
+        """
+        shown = f"{question} [{default}]: " if default else f"{question}: "
+        print(spell_hidden(shown), end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise Cancelled("The input ended before every question was answered.")
+        return line.strip() or default
+
+    def ask_yes(self, question: str, *, default: bool = True) -> bool:
+        """Whether a person says yes to a question."""
+        while True:
+            answer = self.ask(f"{question} (y/n)", "y" if default else "n").lower()
+            if answer in ("y", "yes", "n", "no"):
+                return answer.startswith("y")
+
+    def ask_unseen(self, question: str) -> str:
+        """The line that a person types without seeing it.
+
+        Raises:
+            Cancelled: there is no more input.
+        """
+        import getpass
+
+        try:
+            return getpass.getpass(f"{question} (not shown): ", stream=sys.stderr)
+        except EOFError:
+            raise Cancelled("The input ended before every question was answered.") from None
 
     @contextmanager
     def progress(self, title: str) -> Iterator[ReportStage]:

@@ -13,10 +13,12 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
+from alita_mcp.library.catalogue.use import FOUND_NOTHING
 from alita_mcp.library.catalogue.waiting import NOT_APPROVED, WaitingVersion
 from alita_mcp.library.grants.approving import approval_of
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.journal.calls import CallJournal
+from alita_mcp.library.journal.gaps import Gap, find_gaps
 from alita_mcp.library.kept_results import KeptResults
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
@@ -32,6 +34,10 @@ from alita_mcp.values import AcceptedVersion, Lock, Manifest, StoredVersion
 
 WATCH_EVERY_S = 0.25
 THREADS = 8
+GAPS_FROM = 100_000
+"""The newest searches in vain that gaps are found in."""
+GAPS_CHECKED = 3
+"""For each gap to show, this many are searched again, because a tool may serve some of them by now."""
 
 __all__ = ["Library", "SearchAnswer", "SearchHit"]
 T = TypeVar("T")
@@ -286,10 +292,10 @@ class Library:
         except LibraryError as failure:
             _log.warning("%s Not journalled: %s %s %s", failure, event, name or "", detail)
 
-    def journal(self, limit: int = 100, event: str | None = None) -> list[JournalRow]:
-        """The newest events first, all or those of one kind."""
+    def journal(self, limit: int = 100, event: str | None = None, after: int = 0) -> list[JournalRow]:
+        """The newest events first, all or those of one kind, and only those `after` the row of an id."""
         self._write_calls()
-        return self._store.catalogue.journal(limit, event)
+        return self._store.catalogue.journal(limit, event, after)
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
         """The tools that serve a need, and how sure that is."""
@@ -301,6 +307,16 @@ class Library:
             self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
         scores = {hit.name: hit.probability for hit in found}
         return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
+
+    async def find_gaps(self, limit: int) -> list[Gap]:
+        """Needs that were searched for and not found, the most wanted first; then those that a tool serves by now."""
+        rows = await self._in_thread(self.journal, GAPS_FROM, FOUND_NOTHING)
+        gaps = (await self._in_thread(find_gaps, rows))[: GAPS_CHECKED * limit]
+        for place, gap in enumerate(gaps):
+            found = await self.search(gap.need, 1)
+            served_by = found.results[0].name if found.fit == "match" else ""
+            gaps[place] = gap.model_copy(update={"now": served_by})
+        return sorted(gaps, key=lambda gap: bool(gap.now))[:limit]
 
     async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
         """Names of the tools whose words are nearest to a draft's."""

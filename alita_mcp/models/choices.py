@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from alita_mcp.errors import UsageError
 from alita_mcp.extras import find_extra_problem, find_installation, missing_extra_error
-from alita_mcp.models.keys import find_key
+from alita_mcp.models.keys import KEYS_FILE, find_key, stored_keys
 from alita_mcp.settings import ModelChoice, Settings, absolute_home, key_from
 from alita_mcp.values import Value
 
@@ -61,6 +61,17 @@ class Chosen(Value):
             return self.key_variable
         parts = urlsplit(self.base_url)
         return f"{self.key_variable} at {parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    def find_key_place(self) -> str:
+        """Where its key comes from, for people; empty where there is none. No key is read.
+
+        Raises:
+            UsageError: the file of stored keys cannot be used.
+        """
+        if key_from(self.key_variable):
+            return self.key_variable
+        kept = stored_keys(self.home).get(self.stored_as) if self.home is not None else None
+        return {"keyring": "the system keyring", "file": f"{self.home}/{KEYS_FILE}", None: ""}[kept]
 
     def find_key_to_send(self) -> str | None:
         """The key to hand to litellm; None: litellm looks for the provider's. May wait for the system keyring.

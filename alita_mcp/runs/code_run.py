@@ -84,7 +84,7 @@ class RunOutcome(Value):
     """What code gave, whether it succeeded or failed."""
 
     status: str = "ok"
-    """As in `RunResult.status`."""
+    """As in `RunResult.status`; `seen` for a program that ran elsewhere, of which nothing but its code is known."""
     result: Any = None
     result_kind: ResultKind = "none"
     stdout: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from copy import copy
 from importlib import import_module
 from typing import Protocol, runtime_checkable
@@ -70,11 +71,15 @@ async def open_sandbox(settings: Settings, progress: Progress = ignore_stage) ->
     )
 
 
-async def probe_all(settings: Settings, progress: Progress = ignore_stage) -> tuple[ProbeReport, ...]:
-    """Probes each back end, whichever one is set; for `doctor`."""
-    names = list(BACK_ENDS)
-    if settings.sandbox not in {"auto", *names}:
-        names.insert(0, settings.sandbox)
+async def probe_all(
+    settings: Settings, progress: Progress = ignore_stage, *, slow: Collection[str] = ()
+) -> tuple[ProbeReport, ...]:
+    """Probes each back end, first the one that is set; for `doctor`.
+
+    Those in `slow`, which take minutes to prepare, are left out unless tools run in them.
+    """
+    named = [settings.sandbox] if settings.sandbox != "auto" else []
+    others = [name for name in BACK_ENDS if name not in named]
     reports: dict[str, ProbeReport] = {}
 
     async def probe(name: str) -> None:
@@ -82,10 +87,18 @@ async def probe_all(settings: Settings, progress: Progress = ignore_stage) -> tu
         if sandbox is not None:
             await sandbox.aclose()
 
+    # 1. The one that is set. 2. The others, beside one another. 3. For `auto`, a slow one if none else isolates.
+    for name in named:
+        await probe(name)
     async with anyio.create_task_group() as tasks:
-        for name in names:
-            tasks.start_soon(probe, name)
-    return tuple(reports[name] for name in names)
+        for name in others:
+            if name not in slow:
+                tasks.start_soon(probe, name)
+    if not named and not any(report.isolates for report in reports.values()):
+        for name in others:
+            if name in slow:
+                await probe(name)
+    return tuple(reports[name] for name in (*named, *others) if name in reports)
 
 
 def load_sandbox(name: str, settings: Settings) -> Sandbox:
@@ -275,6 +288,6 @@ def _failure_report(name: str, problem: SandboxError) -> ProbeReport:
 def _reason(report: ProbeReport) -> str:
     """The failed probes in words, without the hint, which is shown beside them."""
     failed = [probe for probe in report.probes if not probe.passed]
-    details = {probe.name: probe.detail.replace(report.hint, "").rstrip(" .") or "no" for probe in failed}
+    details = {probe.name: probe.detail.rstrip(" .") or "no" for probe in failed}
     words = ", ".join(f"{name}: {detail}" for name, detail in details.items()) or "nothing was proven"
     return f"{report.kind} ({words})"

@@ -71,10 +71,13 @@ async def probe(sandbox: Sandbox, hint: str) -> ProbeReport:
     try:
         probes = await try_claims(sandbox, [trial for trial in TRIALS if trial.is_probe])
     except SandboxUnavailable as problem:
-        starts = Probe(name="starts", passed=False, detail=str(problem))
+        starts = Probe(name="starts", passed=False, detail=problem.message)
         return ProbeReport(kind=sandbox.kind, probes=(starts,), hint=problem.hint or hint)
     report = ProbeReport(kind=sandbox.kind, probes=probes)
-    return report if report.isolates else report.model_copy(update={"hint": hint})
+    if report.isolates:
+        return report
+    said_once = [each.model_copy(update={"detail": each.detail.replace(hint, "").strip()}) for each in probes]
+    return ProbeReport(kind=sandbox.kind, probes=tuple(said_once), hint=hint)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+import anyio
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
@@ -35,6 +36,9 @@ from alita_mcp.web.site import Site
 
 FIRST_PAGE = "/ui/ask"
 MAX_SIGN_IN_BYTES = 4_096
+MAX_SIGN_INS = 8
+"""At once: who has no session yet may hold no more connections than these."""
+SIGN_IN_WITHIN_S = 5.0
 FOREVER = "public, max-age=31536000, immutable"
 """For files whose URL changes with what they hold."""
 
@@ -49,19 +53,23 @@ PAGES: Sequence[PageRoutes] = [
 
 def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
     """The pages; the server decides which hosts and origins may reach them."""
+    sign_ins = anyio.CapacityLimiter(MAX_SIGN_INS)
+
+    def sign_in(request: Request, status: int = 200, message: str = "", hint: str = "") -> Response:
+        takes_token = site.sessions.takes_token
+        return render(
+            request, "sign_in.html", status=status, message=message, hint=hint, takes_token=takes_token
+        )
 
     async def enter(request: Request) -> Response:
         """Exchanges a one-time code, or the token, for a session."""
         if request.method == "POST":
             refuse_other_pages(request)
-            if is_longer_than(MAX_SIGN_IN_BYTES, request):
-                raise Refusal(413, "This is too long for a token.")
-            async with request.form() as form:
-                given = str(form.get("code", ""))
+            given = await read_code(request)
         else:
             given = request.query_params.get("code", "")
         if not given or request.method == "HEAD":
-            return render(request, "sign_in.html", takes_token=site.sessions.takes_token)
+            return sign_in(request)
         try:
             cookie = site.sessions.enter(given)
         except Refusal:
@@ -76,6 +84,26 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         )  # fmt: skip
         return response
 
+    async def read_code(request: Request) -> str:
+        """What somebody without a session typed; a slow or large form takes nothing from others."""
+        if is_longer_than(MAX_SIGN_IN_BYTES, request):
+            raise Refusal(413, "This is too long for a token.")
+        try:
+            sign_ins.acquire_on_behalf_of_nowait(request)
+        except anyio.WouldBlock:
+            raise Refusal(429, "Too many sign in at once.", hint="Try again in a moment.") from None
+        try:
+            with anyio.fail_after(SIGN_IN_WITHIN_S):
+                return str((await request.form()).get("code", ""))
+        except TimeoutError:
+            raise Refusal(408, "The form did not arrive in time.", hint="Send it again.") from None
+        finally:
+            sign_ins.release_on_behalf_of(request)
+            await request.close()
+
+    async def find_nothing(_request: Request) -> NoReturn:
+        raise HTTPException(404)
+
     async def show_first_page(_request: Request) -> Response:
         return RedirectResponse(FIRST_PAGE, status_code=303)
 
@@ -88,11 +116,10 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
             if status == 401:
                 response.headers["hx-refresh"] = "true"
             return response
+        if status == 401:
+            return sign_in(request, status)
         if getattr(request.state, "session", None) is None:
-            takes_token = site.sessions.takes_token
-            return render(
-                request, "sign_in.html", status=status, message=message, hint=hint, takes_token=takes_token
-            )
+            return sign_in(request, status, message, hint)
         return render(request, "error.html", status=status, message=message, hint=hint)
 
     router = Router(
@@ -106,8 +133,8 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
                 for page in pages
                 for route in page(site)
             ),
-        ],
-        default=_find_nothing,
+            Route("/ui/{path:path}", check_request(site.sessions, find_nothing)),
+        ]
     )
     handlers = dict.fromkeys((HTTPException, Exception), show_problem)
     application = ExceptionMiddleware(router, handlers=handlers)
@@ -158,7 +185,3 @@ class _Static(StaticFiles):
         if b"v=" in scope["query_string"]:
             response.headers["cache-control"] = FOREVER
         return response
-
-
-async def _find_nothing(_scope: Scope, _receive: Receive, _send: Send) -> NoReturn:
-    raise HTTPException(404)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from collections import deque
@@ -41,6 +42,9 @@ SECURITY_HEADERS: Mapping[str, str] = {
 """Even text that slipped through the escaping can load and run nothing. Forms of a page with `no-referrer` would send
 the origin `null`, which every stranger's page can."""
 SAFE_METHODS = ("GET", "HEAD")
+AS_CLIENTS = re.compile(r"/ui/(ask|gaps)(/.*)?|/ui/library/[^/]+/calls(/.*)?")
+"""Changes that whoever has the token can make without a page, too: tasks, calls, syntheses. All others are a person's:
+a client that opened a session with its token would approve for itself."""
 SIGN_IN = "Run `alita ui` on this machine: it prints a link that signs you in."
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -66,10 +70,14 @@ class Session(NamedTuple):
 class Sessions:
     """Sessions of one home. None is stored: a cookie is `expiry.kind.nonce.signature`, so that a restart ends none."""
 
-    def __init__(self, secret: bytes, *, token: str | None = None) -> None:
-        """They end when the `secret` changes. Without a `token`, only one-time codes open one."""
+    def __init__(self, secret: bytes, *, token: str | None = None, token_decides: bool = False) -> None:
+        """They end when the `secret` changes. Without a `token`, only one-time codes open one.
+
+        `token_decides`: a session that the token opened may do all that others may.
+        """
         self._key = hmac.new(secret, b"sessions of alita's pages", hashlib.sha256).digest()
         self._token = token
+        self._token_decides = token_decides
         self.cookie = f"alita_{self._sign('name', '')[:12]}"
         """Name of the cookie: browsers send the cookies of every port of a host, so that of each home is another."""
         self._codes: dict[str, float] = {}
@@ -130,6 +138,10 @@ class Sessions:
         self._used_at = time.monotonic()
         return Session(cookie, by_code=kind == "code")
 
+    def may_change(self, session: Session, path: str) -> bool:
+        """Whether a session may send forms to a path."""
+        return session.by_code or self._token_decides or AS_CLIENTS.fullmatch(path) is not None
+
     def csrf_token(self, session: Session) -> str:
         """What each form of a session carries."""
         return self._sign("csrf", session.cookie)
@@ -152,7 +164,8 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
     async def serve(request: Request) -> Response:
         # 1. Changes come from our own pages. The Guard lets pass what other origins the operator named.
         # 2. Nothing is read without a session.
-        # 3. Changes carry the session's own CSRF token, in a header (htmx) or a field (forms).
+        # 3. Decisions are a person's.
+        # 4. Changes carry the session's own CSRF token, in a header (htmx) or a field (forms).
         is_safe = request.method in SAFE_METHODS
         if not is_safe:
             refuse_other_pages(request)
@@ -163,6 +176,11 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
         token = request.state.csrf_token = sessions.csrf_token(session)
         if is_safe:
             return await endpoint(request)
+        if not sessions.may_change(session, request.url.path):
+            raise Refusal(
+                403, "The token opened this session: clients have it, too, so it decides nothing.",
+                hint="Open the pages with a link of `alita ui`, or start the server with ALITA_ELICIT=true.",
+            )  # fmt: skip
         if is_longer_than(MAX_FORM_BYTES, request):
             await _drop_body(request)
             problem = f"The form and its files exceed {MAX_FORM_BYTES >> 20} MB."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.app import App
 from alita_mcp.web.security import Sessions
 
@@ -20,3 +21,5 @@ class Site:
     """Who is signed in."""
     servers: Callable[[], list[dict[str, Any]]]
     """What each server of this home says of itself; blocks, so call it in a thread."""
+    follow_others: Callable[[ActivityFeed], Coroutine[Any, Any, None]]
+    """Publishes what happens in the other servers of this home, until it is cancelled."""

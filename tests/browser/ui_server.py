@@ -22,13 +22,15 @@ from tests.server.processes import PATIENCE_S, RUN_ALITA, environment
 PAGES = ("ask", "activity", "library", "decide", "gaps", "worth", "health")
 
 
-@dataclass(frozen=True)
+@dataclass
 class UiServer:
     """A person with a home and a server of their own."""
 
     folder: Path
     settings: dict[str, str]
     """`ALITA_` settings without their prefix."""
+    base: str = ""
+    """Where the pages are, since the last link."""
 
     @property
     def home(self) -> Path:
@@ -36,7 +38,13 @@ class UiServer:
 
     def environment(self) -> dict[str, str]:
         """What the person's clients and commands get."""
-        wanted = {"home": str(self.home), "sandbox": "wasm", "shared": "on", **self.settings}
+        wanted = {
+            "home": str(self.home),
+            "sandbox": "wasm",
+            "shared": "on",
+            "embedder": "none",
+            **self.settings,
+        }
         return environment(**wanted) | {"HOME": str(self.folder), "TMPDIR": str(self.folder)} | CACHE
 
     def alita(self, *words: str) -> str:
@@ -51,12 +59,12 @@ class UiServer:
     def link(self) -> str:
         """A link that signs a browser in, once."""
         url: str = json.loads(self.alita("ui", "--port", "0", "--json"))["url"]
+        self.base = url.partition("/enter")[0]
         return url
 
     def url(self, path: str = "") -> str:
-        """The address of a page; the server must run."""
-        (server,) = json.loads(self.alita("status", "--json"))["servers"]
-        return f"http://{server['pages']['address']}/ui{path}"
+        """The address of a page, of the server that gave the last link."""
+        return f"{self.base}{path}"
 
     def processes(self) -> list[psutil.Process]:
         """All that live of those that the person started."""

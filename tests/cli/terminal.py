@@ -51,7 +51,7 @@ def on_terminal(
     columns: int = 80,
     term: str = "xterm-256color",
 ) -> Iterator[Terminal]:
-    """Runs a program of Python, `alita` by default, as long as the block lasts."""
+    """Runs a program of Python, `alita` by default, as long as the block lasts; typed control characters reach it."""
     import fcntl
     import pty
     import termios
@@ -61,6 +61,7 @@ def on_terminal(
     process = subprocess.Popen(
         [sys.executable, *program, *words],
         stdin=theirs, stdout=theirs, stderr=theirs, env={**environment, "TERM": term},
+        start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
     )  # fmt: skip
     os.close(theirs)
     try:

@@ -14,7 +14,7 @@ from tests.server.processes import PATIENCE_S, environment
 pytestmark = pytest.mark.process
 
 HEAVY = {
-    "docker", "hypothesis", "lancedb", "litellm", "numpy", "openai", "pandas", "pyarrow", "wasmtime",
+    "docker", "hypothesis", "keyring", "lancedb", "litellm", "numpy", "openai", "pandas", "pyarrow", "wasmtime",
     "pytest", "requests", "rich", "tiktoken", "trafilatura",
 }  # fmt: skip
 """What takes long to import and no first answer needs; starlette and uvicorn come with the SDK."""

@@ -6,7 +6,6 @@ import io
 import re
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -20,9 +19,8 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, MutationScore, Survivor
 from tests.in_process import IN_PROCESS
 from tests.library.factory import SLUGIFY, accepted, forge, no_starters, simple, version_folder
+from tests.web.hostile import HOSTILE, hostile_tool, large_tool
 from tests.web.visiting import csrf_token, visiting
-
-HOSTILE = "\u202e<script>alert('x')</script>\u200b &amp; \x07 ]]>"
 
 
 async def page_of(browser: httpx.AsyncClient, place: str, status: int = 200) -> str:
@@ -67,9 +65,9 @@ async def test_the_list_says_how_each_tool_stands_and_was_used(
     assert "verified unreviewed 2, 1 failed error just now" in rows["slugify"]
     assert "verified waits for approval unreviewed" in rows["get_rates"]
     assert "not approved" in rows["http_request"]
-    assert "provisional disabled unreviewed never called" in rows["turned_off"]
+    assert "provisional disabled unreviewed 0 never called" in rows["turned_off"]
     assert "pinned" in rows["kept_first"]
-    assert "verified never called" in rows["calculate"]
+    assert "verified 0 never called" in rows["calculate"]
     assert "thrown_away" not in rows
     assert list(rows_of(await page_of(browser, "?deleted"))) == ["Tool", "thrown_away"]
 
@@ -201,7 +199,7 @@ async def test_a_damaged_tool_says_so_and_can_be_deleted(
     (version_folder(library.home, manifest) / "tool.py").write_text("def answers(): return 'other'\n")
     page = await page_of(browser, "/answers")
     assert "quarantined" in page
-    assert "Call it" not in page
+    assert "<fieldset" not in page
     assert (await act(browser, page, "delete")).status_code == 303
 
 
@@ -218,36 +216,11 @@ async def test_an_export_is_a_zip_of_the_folder(library: Library, browser: httpx
     assert (refused.status_code, "asks for grants" in refused.text) == (400, True)
 
 
-def hostile_tool() -> Any:
-    code = f'def nasty(first: str, second: str = "b") -> str:\n    """x"""\n    # {HOSTILE[:-6]}\n    return first\n'
-    schema = {
-        "type": "object",
-        "properties": {
-            "first": {"type": "string", "description": HOSTILE, "default": HOSTILE},
-            "second": {
-                "type": "string",
-                "enum": [HOSTILE, '"><img src=x onerror=alert(1)>'],
-                "description": "x" * 5_000,
-            },
-        },
-        "required": ["first"],
-    }
-    return accepted(
-        "nasty",
-        f"{HOSTILE}\n{'long ' * 5_000}",
-        code=code,
-        examples=(),
-        input_schema=schema,
-        use_when=(HOSTILE,),
-    )
-
-
 async def test_what_a_stranger_wrote_is_text_with_its_hidden_characters_spelled_out(
     library: Library, browser: httpx.AsyncClient
 ) -> None:
-    made = hostile_tool()
-    await library.publish(made.model_copy(update={"made_by": Maker(HOSTILE)}), expected_version=0)
-    pages = [await page_of(browser, place) for place in ("", "/nasty", "/nasty/source", "?q=nasty")]
+    await library.publish(hostile_tool(), expected_version=0)
+    pages = [await page_of(browser, place) for place in ("", "/nasty", "?q=nasty")]
     shown = "".join(re.sub(r"<(textarea|option)[^>]*>[^<]*", "", page) for page in pages)
     assert "&lt;U+202E&gt;" in shown
     for page in pages:
@@ -270,27 +243,11 @@ async def test_a_forged_time_breaks_no_page(tmp_path: Path, moment: str) -> None
             assert "answers" in await page_of(browser, place)
 
 
-async def test_a_tool_of_200_kb_is_shown_in_part_and_whole(
-    library: Library, browser: httpx.AsyncClient
-) -> None:
-    lines = "".join(f"VALUE_{number} = {number}\n" for number in range(12_000))
-    code = f"{lines}\ndef answers() -> str:\n    return 'x'\n"
-    made = simple("answers")
-    for version, text in enumerate((code, code.replace("VALUE_7 ", "VALUE_X "))):
-        draft = made.draft.model_copy(update={"code": text})
-        await library.publish(made.model_copy(update={"draft": draft}), expected_version=version)
-    assert len(code) > 200_000
-    page = await page_of(browser, "/answers")
-    assert len(page) < 400_000
-    assert "VALUE_11999" not in page
-    assert "VALUE_11999 = 11999" in await page_of(browser, "/answers/source?version=2")
-    assert "-VALUE_7 = 7" in await page_of(browser, "/answers/compare?from=1&to=2")
-
-
-async def test_an_example_fills_the_form(library: Library, browser: httpx.AsyncClient) -> None:
-    await library.publish(accepted(), expected_version=0)
-    page = await page_of(browser, "/slugify?example=1")
-    assert ">\nHello, World!</textarea>" in page
-    assert 'value="5"' in page
-    for nothing in ("99", "-1", "x", "9" * 9):
-        assert "Hello, World!</textarea>" not in await page_of(browser, f"/slugify?example={nothing}")
+async def test_a_tool_of_200_kb_is_shown_whole(library: Library, browser: httpx.AsyncClient) -> None:
+    for version, first in enumerate(("VALUE_0", "VALUE_X")):
+        await library.publish(large_tool(first), expected_version=version)
+    assert len((await library.read("large")).code) > 200_000
+    page = await page_of(browser, "/large")
+    assert "VALUE_11999 = 11999" in page
+    assert len(page) < 1_000_000
+    assert "-VALUE_0 = 0" in await page_of(browser, "/large/compare?from=1&to=2")

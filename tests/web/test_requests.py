@@ -18,11 +18,20 @@ from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
 from tests.tables import each_case
+from tests.web.visiting import alone
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 TOKEN = "correct horse battery staple"
 ADDRESS = "http://127.0.0.1:8764"
+PERMITTED = (
+    "/ui/ask",
+    "/ui/ask/1/answer",
+    "/ui/gaps/make",
+    "/ui/library/a/calls",
+    "/ui/library/a/calls/1/cancel",
+)
+DECISIONS = ("/ui/decide/version", "/ui/library/calls", "/ui/library/a/do/pin", "/ui/library/a/export")
 FAILURES = {
     "missing": ToolNotFound("There is no tool 'a'.", hint="Search."),
     "sandbox": SandboxUnavailable("No sandbox works.", hint="Run: alita doctor"),
@@ -42,14 +51,15 @@ def echo_routes(_site: Site) -> list[Route]:
     async def fail(request: Request) -> Response:
         raise FAILURES[request.path_params["kind"]]
 
-    return [Route("/ui/echo", echo, methods=["GET", "POST"]), Route("/ui/fail/{kind}", fail)]
+    paths = ("/ui/echo", *PERMITTED, *DECISIONS)
+    return [*(Route(path, echo, methods=["GET", "POST"]) for path in paths), Route("/ui/fail/{kind}", fail)]
 
 
 def make_client(sessions: Sessions, cookie: str = "") -> TestClient:
     async def open_app() -> Any:
         raise AssertionError
 
-    site = Site(app=open_app, sessions=sessions, servers=list)
+    site = Site(app=open_app, sessions=sessions, servers=list, follow_others=alone)
     client = TestClient(ui_application(site, [echo_routes]), ADDRESS, follow_redirects=False)
     if cookie:
         client.cookies.set(sessions.cookie, cookie)
@@ -124,6 +134,17 @@ def test_without_a_session_nothing_is_shown(sessions: Sessions) -> None:
             "/ui/echo", headers={"cookie": f"{sessions.cookie}={cookie}".encode()}
         )
         assert (refused.status_code, "alita ui" in refused.text) == (401, True), cookie
+
+
+def test_the_token_that_clients_have_decides_nothing_unless_the_operator_says_so() -> None:
+    statuses = {}
+    for decides in (False, True):
+        sessions = Sessions(TOKEN.encode(), token=TOKEN, token_decides=decides)
+        browser = make_client(sessions)
+        browser.post("/ui/enter", data={"code": TOKEN})
+        form = {"csrf_token": browser.get("/ui/echo").text}
+        statuses[decides] = [browser.post(path, data=form).status_code for path in (*PERMITTED, *DECISIONS)]
+    assert statuses == {False: [200] * len(PERMITTED) + [403] * len(DECISIONS), True: [200] * 9}
 
 
 def test_a_session_ends(client: TestClient, sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:

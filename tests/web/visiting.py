@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
+import anyio
 import httpx
 
+from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.app import App
 from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
 
 
+async def alone(_feed: ActivityFeed) -> None:
+    """There is no other server."""
+    await anyio.sleep_forever()
+
+
 @asynccontextmanager
-async def visiting(app: App) -> AsyncIterator[httpx.AsyncClient]:
+async def visiting(
+    app: App, servers: Callable[[], list[dict[str, Any]]] = list
+) -> AsyncIterator[httpx.AsyncClient]:
     """A browser without scripts that has signed in; it follows no redirects. A stream arrives when it has ended."""
 
     async def the_app() -> App:
         return app
 
-    site = Site(app=the_app, sessions=Sessions(b"key"), servers=list)
+    site = Site(app=the_app, sessions=Sessions(b"key"), servers=servers, follow_others=alone)
     transport = httpx.ASGITransport(ui_application(site))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as browser:
         entered = await browser.get("/ui/enter", params={"code": site.sessions.make_code()})

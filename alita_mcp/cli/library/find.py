@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from alita_mcp.values import Manifest
 
 ALL_ROWS = 1_000_000
-GAPS_FROM = 100_000
-"""The newest searches in vain that gaps are found in."""
-GAPS_CHECKED = 3
-"""For each gap to show, this many are searched again, because a tool may serve some of them by now."""
 
 
 async def search(words: list[str], /, *, limit: Count = 5, output: Printer) -> None:
@@ -161,20 +157,8 @@ async def log(name: str | None = None, /, *, limit: Count = 30, gaps: bool = Fal
 
 async def list_gaps(limit: int, output: Output) -> None:
     """Prints needs that no tool serves, the most wanted first; then those that one serves by now."""
-    import anyio.to_thread
-
-    from alita_mcp.library.catalogue.use import FOUND_NOTHING
-    from alita_mcp.library.journal.gaps import find_gaps
-
     async with open_library() as library:
-        rows = await anyio.to_thread.run_sync(library.journal, GAPS_FROM, FOUND_NOTHING)
-        gaps = (await anyio.to_thread.run_sync(find_gaps, rows))[: GAPS_CHECKED * limit]
-        for place, gap in enumerate(gaps):
-            found = await library.search(gap.need, 1)
-            gaps[place] = gap.model_copy(
-                update={"now": found.results[0].name if found.fit == "match" else ""}
-            )
-    gaps = sorted(gaps, key=lambda gap: bool(gap.now))[:limit]
+        gaps = await library.find_gaps(limit)
     lines = []
     for gap in gaps:
         others = f"also: {'; '.join(gap.others)}" if gap.others else ""

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer, finding_lines
-from alita_mcp.errors import LibraryError, SandboxUnavailable, UsageError
+from alita_mcp.errors import LibraryError, ModelError, SandboxUnavailable, UsageError
 
 if TYPE_CHECKING:
     from alita_mcp.settings import Settings
@@ -21,7 +21,7 @@ async def doctor(
     clean: bool = False,
     output: Printer,
 ) -> int:
-    """Check the sandboxes, the extras, the library and the settings.
+    """Check sandboxes, extras, library and settings, and try the model.
 
     Args:
         sandbox: Try every claim about isolation instead: on docker, bubblewrap, wasm, module:Class or all; without
@@ -33,7 +33,7 @@ async def doctor(
         alita doctor --sandbox docker
         alita doctor --clean
     """
-    from alita_mcp.app.doctor import describe_findings, examine
+    from alita_mcp.app.doctor import describe_findings, examine, examine_models
     from alita_mcp.server.transports.local.servers import describe_server, find_servers
     from alita_mcp.settings import absolute_home, read_settings
 
@@ -44,6 +44,7 @@ async def doctor(
         return await try_all_claims("".join(sandbox), settings, output)
     with output.progress("doctor") as on_stage:
         found = await examine(settings, open_library(), on_stage, clean=clean)
+        found["models"] = await examine_models(settings, on_stage)
     found |= {"http": describe_token(settings), "servers": find_servers(absolute_home(settings.home))}
     lines = ["alita {alita}, Python {python}, {platform}".format(**found)]
     for findings in describe_findings(found).values():
@@ -53,7 +54,9 @@ async def doctor(
     output.print_result(found, "\n".join(lines))
     if found["sandbox"]["chosen"] is None:
         return SandboxUnavailable.exit_status
-    return LibraryError.exit_status if "problem" in found["library"] else 0
+    if "problem" in found["library"]:
+        return LibraryError.exit_status
+    return ModelError.exit_status if any("problem" in each for each in found["models"]) else 0
 
 
 def describe_token(settings: Settings) -> str:

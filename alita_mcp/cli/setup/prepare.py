@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from alita_mcp.cli.application import open_app
-from alita_mcp.cli.output import Printer, finding_lines
+from alita_mcp.cli.output import Output, Printer, finding_lines
 
 
 async def prepare(*, output: Printer) -> None:
@@ -12,6 +14,12 @@ async def prepare(*, output: Printer) -> None:
     Examples:
         alita prepare
     """
+    done, lines = await prepare_machine(output)
+    output.print_result(done, "\n".join(lines))
+
+
+async def prepare_machine(output: Output) -> tuple[dict[str, Any], list[str]]:
+    """Makes the sandbox and the starter tools ready; returns what was done, and the same in words."""
     from alita_mcp.app.doctor import describe_embedded
     from alita_mcp.sandbox.wasm.embedded import find_embedded
 
@@ -40,4 +48,4 @@ async def prepare(*, output: Printer) -> None:
     elif not failed:
         lines.append("✓ starter tools: proved before; nothing to do")
     lines += [f"✗ {why}" for why in failed.values()]
-    output.print_result(done, "\n".join(lines))
+    return done, lines

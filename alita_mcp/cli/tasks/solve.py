@@ -30,7 +30,7 @@ async def open_task_runner(on_stage: Any) -> AsyncIterator[TaskRunner]:
         yield app.tasks
 
 
-async def solve(
+def solve(
     task: str = "",
     /,
     *,
@@ -66,7 +66,8 @@ async def solve(
     """
     import anyio
 
-    from alita_mcp.cli.tasks.view import open_view
+    from alita_mcp.cli.setup.model import offer_model
+    from alita_mcp.event_loop import collect_garbage_rarely
     from alita_mcp.models.choices import no_model_for_tasks
     from alita_mcp.settings import read_settings
 
@@ -79,12 +80,29 @@ async def solve(
     }
     memory = settings.memory and not no_memory
     request = build_request(task, file or [], host or [], limits, plans=plans, memory=memory)
+    collect_garbage_rarely()
+    status = anyio.run(work_on_task, request, open_flow, output, yes)
+    if status is None and not yes and offer_model(output):
+        status = anyio.run(work_on_task, request, open_flow, output, yes)
+    if status is None:
+        raise no_model_for_tasks(read_settings())
+    return status
+
+
+async def work_on_task(
+    request: TaskRequest, open_flow: OpenFlow, output: Output, asks_nothing: bool
+) -> int | None:
+    """Shows the work on a task and its answer; returns the exit status, None where there is no model to work on it."""
+    import anyio
+
+    from alita_mcp.cli.tasks.view import open_view
+
     run = ""
     with open_view(output) as view:
         async with open_flow(view.show_stage) as flow:
             if not flow.has_model:
-                raise no_model_for_tasks(settings)
-            person = view if has_terminal() and not yes else None
+                return None
+            person = view if has_terminal() and not asks_nothing else None
 
             async def show_event(event: TaskEvent) -> None:
                 nonlocal run

@@ -41,7 +41,7 @@ class RunFunction(Value):
     varied: tuple[str, ...]
     """Names of the parameters that were not the same in all runs."""
     calls: tuple[Example, ...]
-    """For each run, in order: its arguments and what it gave, exactly as it was seen."""
+    """For each run, in order: its arguments and what it gave, exactly as it was."""
 
 
 @dataclass
@@ -61,10 +61,12 @@ class _Parameter:
 def function_of(runs: Sequence[RecordedRun], name: str, description: str = "") -> RunFunction:
     """The function of this name that runs of one program amount to.
 
+    What was only seen shows which of its values vary, and is no example.
+
     Raises:
         NoFunctionError: syntax alone makes no function of them.
     """
-    runs = [each for each in runs if each.ok or _is_input_error(each)]
+    runs = [each for each in runs if each.ok or each.status == "seen" or _is_input_error(each)]
     try:
         programs = [each for run in runs if (each := program_of(run.code))]
         if len(programs) < len(runs):
@@ -246,6 +248,8 @@ def _calls(
     """Each run as a call, the same call once."""
     calls: dict[str, Example] = {}
     for place, run in enumerate(runs):
+        if run.status == "seen":
+            continue
         arguments = {
             each.name: each.values[place]
             for each in parameters

@@ -10,7 +10,6 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import anyio.to_thread
@@ -28,22 +27,19 @@ from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.evidence import evidence_rows
-from alita_mcp.library.versions.differences import compare_versions
 from alita_mcp.library.versions.naming import not_as_seen_error
-from alita_mcp.unseen import code_listing, code_rows
+from alita_mcp.unseen import code_listing
 from alita_mcp.values import Grants, StoredVersion
+from alita_mcp.web.differences import ROW, difference_lines
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
 
 SHOWN = 20
 """So many versions, and so many pieces of code, stand on the page; the others follow when these are decided."""
 REVIEWS = 100
-MAX_LINES = 5_000
-"""A longer difference is read and approved at the command line."""
 MAX_NOTES = 100
 ORIGIN = {"from": "page"}
 Endpoint = Callable[[Request], Awaitable[Response]]
-_ROW = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -153,7 +149,7 @@ def routes(site: Site) -> list[Route]:
         name, version = request.path_params["name"], request.path_params["version"]
         stored = await library.read(name, version)
         before = await _last_reviewed(library, stored)
-        lines = await anyio.to_thread.run_sync(_difference, before, stored)
+        lines = await anyio.to_thread.run_sync(difference_lines, before, stored)
         is_part = request.headers.get("hx-request") == "true"
         template = "_difference.html" if is_part else "review.html"
         return render(request, template, stored=stored, before=before, lines=lines, title="reviewed last")
@@ -280,7 +276,7 @@ async def _describe(library: Library, waiting: Waiting, later: set[str], tool: s
                 "number": number,
                 "asked": each,
                 "rights": in_words(each.grants),
-                "lines": code_listing(each.code, _ROW),
+                "lines": code_listing(each.code, ROW),
             }
             for number, each in code
         ],
@@ -303,7 +299,7 @@ async def _describe_version(library: Library, waiting: WaitingVersion) -> dict[s
         "stored": stored,
         "before": before,
         "wishes": [(line[0], line[2:]) for line in difference(manifest, before.manifest if before else None)],
-        "lines": await anyio.to_thread.run_sync(_difference, before, stored),
+        "lines": await anyio.to_thread.run_sync(difference_lines, before, stored),
         "proof": evidence_rows(stored.report, library.tools.sandboxes_of(manifest.name, manifest.version)),
         "is_open": ANY in manifest.grants.network,
     }
@@ -312,16 +308,6 @@ async def _describe_version(library: Library, waiting: WaitingVersion) -> dict[s
 def _key_of(*parts: object) -> str:
     """A word for the page that differs whenever one of the parts does."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-
-
-def _difference(before: StoredVersion | None, now: StoredVersion) -> list[tuple[str, str]] | None:
-    """Lines of the difference with their marks, hidden characters spelled out; None where they are too many."""
-    if any(each is not None and each.code.count("\n") > MAX_LINES for each in (before, now)):
-        return None
-    lines = list(islice(compare_versions(before, now, "", ""), 2, MAX_LINES + 3))
-    if len(lines) > MAX_LINES:
-        return None
-    return [(line[0], "".join(code_rows(line[1:], _ROW))) for line in lines]
 
 
 async def _last_reviewed(library: Library, stored: StoredVersion) -> StoredVersion | None:

@@ -44,7 +44,9 @@ class Ending:
 
     def __init__(self, user: User) -> None:
         self._endpoint = user.endpoint()
-        self.clients = LocalClients(build_server(Settings(home=user.home)), self._endpoint, user.home)
+        self.pages: Any = SimpleNamespace(open=0, address="127.0.0.1:8764")
+        server = build_server(Settings(home=user.home))
+        self.clients = LocalClients(server, self._endpoint, user.home, self.pages)
         self.server = Watched()
         self.has_ended = False
 
@@ -115,6 +117,15 @@ async def test_a_server_ends_without_clients_and_work_and_not_before(user: User)
         async with server.client():
             server.server.has_work = False
             await server.stays()
+
+
+async def test_a_server_does_not_end_under_an_open_page(user: User) -> None:
+    async with ending(user, 0, has_work=True) as server:
+        server.pages.open = 1
+        server.server.has_work = False
+        await server.stays()
+        assert server.clients.describe()["pages"] == {"address": "127.0.0.1:8764", "open": 1}
+        server.pages.open = 0
 
 
 async def test_idle_time_begins_when_the_last_client_has_gone_and_the_last_work_is_done(user: User) -> None:

@@ -23,12 +23,14 @@ from mcp.server.lowlevel import Server
 from alita_mcp import __version__
 from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.wire.duplex import Polled
+from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client.local import LOCAL_CLIENT, LocalClient
 from alita_mcp.server.transports.lines import serve_lines, split_lines
 from alita_mcp.server.transports.local.endpoint import (
     HAS_UNIX_SOCKETS,
     HELLO_WITHIN_S,
     MAX_HELLO,
+    MAX_QUESTION,
     STOPPING,
     Endpoint,
     Refused,
@@ -144,6 +146,13 @@ class LocalClients:
                 elif want == "stop":
                     self.stop_asked.set()
                     await self._closed.wait()  # whoever asked waits for the end of the connection
+                elif want == "hook":
+                    await self._answer_hook(stream, already_read)
+                elif want == "events" and isinstance(self._server, DualEraServer):
+                    from alita_mcp.server.transports.local.activity import send_activity
+
+                    app = await self._server.shared.get()
+                    await send_activity(stream, app.activity, self._closed)
                 elif want == "ui":
                     await self._send_link(stream, already_read)
             except (Refused, OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:
@@ -170,6 +179,17 @@ class LocalClients:
             raise Refused("a process without the key of this user")
         process = hello.get("pid")
         return hello.get("alita", ""), process if isinstance(process, int) else None, following
+
+    async def _answer_hook(self, stream: SocketStream, already_read: bytes) -> None:
+        """Tells a client's hook about the program that it names in one line; nothing while the library is not open."""
+        with anyio.fail_after(HELLO_WITHIN_S):
+            line, _ = await _receive_line(stream, already_read, MAX_QUESTION)
+            app = self._server.shared.current if isinstance(self._server, DualEraServer) else None
+            if app is not None:
+                from alita_mcp.server.transports.local.hook_answers import answer_hook
+
+                context = await answer_hook(app, line)
+                await stream.send(json.dumps({"context": context}).encode() + b"\n")
 
     async def _send_link(self, stream: SocketStream, already_read: bytes) -> None:
         """Answers a request for the pages, one line with the `port` that they should have, with a link or a problem."""
@@ -251,11 +271,13 @@ async def _announce_stop(duplex: Duplex) -> None:
         await duplex.send(STOPPING + b"\n")
 
 
-async def _receive_line(stream: SocketStream, received: bytes = b"") -> tuple[bytes, bytes]:
+async def _receive_line(
+    stream: SocketStream, received: bytes = b"", at_most: int = MAX_HELLO
+) -> tuple[bytes, bytes]:
     """The next line, and what followed it; `received` was read before."""
     while b"\n" not in received:
-        if len(received) > MAX_HELLO:
+        if len(received) > at_most:
             raise Refused("a process that does not speak as alita does")
-        received += await stream.receive(MAX_HELLO)
+        received += await stream.receive(at_most)
     line, _, following = received.partition(b"\n")
     return line, following

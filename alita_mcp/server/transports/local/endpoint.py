@@ -21,14 +21,17 @@ from typing import Any, Literal, NamedTuple
 
 import alita_mcp
 
-Want = Literal["mcp", "status", "stop", "ui", "events"]
-"""What a connection is for: messages of a client, a person's question or order, a link to the pages, activities."""
+Want = Literal["mcp", "status", "stop", "ui", "events", "hook"]
+"""What a connection is for: messages of a client, a person's question or order, a link to the pages, activities, a
+question of a client's hook."""
 
 SWITCH = "ALITA_SHARED"
 OFF = ("off", "0", "false", "no", "f", "n")
 HELLO_WITHIN_S = 10.0
 """How long the other side may take for its part of the greeting."""
 MAX_HELLO = 4_096
+MAX_QUESTION = 65_536
+"""Bytes of a hook's question."""
 STOPPING = b'{"alita":"stopping"}'
 """The last line of a server that was asked to stop: its clients need no other one until they ask something."""
 HAS_UNIX_SOCKETS = sys.platform != "win32"
@@ -219,8 +222,8 @@ def endpoints() -> Iterator[Endpoint]:
             yield Endpoint(folder, key, path.name, {})
 
 
-def connect(endpoint: Endpoint, want: Want) -> Connection:
-    """Connects to the server at an endpoint.
+def connect(endpoint: Endpoint, want: Want, within_s: float = HELLO_WITHIN_S) -> Connection:
+    """Connects to the server at an endpoint; each part of the greeting may take `within_s`.
 
     Raises:
         ConnectionError, FileNotFoundError: no server listens there, or it ended meanwhile.
@@ -235,7 +238,7 @@ def connect(endpoint: Endpoint, want: Want) -> Connection:
         address = ("127.0.0.1", int(port))
     link = socket.socket(socket.AF_UNIX if HAS_UNIX_SOCKETS else socket.AF_INET)
     try:
-        link.settimeout(HELLO_WITHIN_S)
+        link.settimeout(within_s)
         link.connect(address)
         check_peer(link)
         nonce = os.urandom(16).hex()

@@ -132,14 +132,21 @@ class Pages:
                     await self._shared.wait_until_settled()
                     token = await anyio.to_thread.run_sync(ensure_token, self._settings)
                     routes = await _import("alita_mcp.web.routes")
+                    from alita_mcp.server.transports.local.activity import follow_servers
                     from alita_mcp.web.security import Sessions
                     from alita_mcp.web.site import Site
 
                     home = absolute_home(self._settings.home)
+                    sessions = Sessions(
+                        token.encode(),
+                        token=token if self._takes_token else None,
+                        token_decides=bool(self._settings.elicit),
+                    )
                     self._site = Site(
                         app=self._shared.get,
-                        sessions=Sessions(token.encode(), token=token if self._takes_token else None),
+                        sessions=sessions,
                         servers=partial(find_servers, home),
+                        follow_others=partial(follow_servers, home),
                     )
                     self._app = routes.ui_application(self._site)
         return self._site, self._app
