@@ -218,6 +218,8 @@ def apply_change(change: Change) -> Path | None:
             backup = _keep_backup(target, change.before, is_private=change.is_private)
         if change.after is None:
             target.unlink()
+            for copy_of_ours in (each for each in _backups(target) if _holds_ours_alone(change.client, each)):
+                copy_of_ours.unlink()
         else:
             write_whole(target, change.after, like=target, is_private=change.is_private)
     except OSError as refused:
@@ -316,6 +318,13 @@ def _backups(target: Path) -> list[Path]:
     found = target.parent.glob(f"{target.name}{BACKUP}*") if target.parent.is_dir() else ()
     files = [path for path in found if path.is_file() and path.stat().st_size <= MAX_BYTES]
     return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+
+def _holds_ours_alone(client: Client, file: Path) -> bool:
+    with suppress(ValueError):
+        rest = _with_entry(format_of(client).read(file.read_bytes().removeprefix(BOM)), client, None)
+        return not any(rest.values())
+    return False
 
 
 def _target(file: Path) -> Path:

@@ -359,7 +359,8 @@ def test_all_takes_every_client_that_is_here_and_one_that_fails_keeps_none_back(
     said = alita("install", "--all", "--json")
     states = {each["client"]: each["state"] for each in said.json}
     assert (said.status, states) == (
-        2, {"cursor": "is made", "codex": "is made", "goose": "is made", "gemini-cli": "failed"},
+        2,
+        dict.fromkeys(("claude-code-plugin", "cursor", "codex", "goose"), "is made") | {"gemini-cli": "failed"},
     )  # fmt: skip
     assert (
         "Claude Code: its file is a project's: run `alita install claude-code` there."
@@ -367,9 +368,9 @@ def test_all_takes_every_client_that_is_here_and_one_that_fails_keeps_none_back(
     )
     (machine / ".gemini" / "settings.json").write_text("{}", encoding="utf-8")
     found = {each.name: each for each in find_clients()}
-    assert {name for name, each in found.items() if each.is_wired} == {"cursor", "codex", "goose"}
+    wired = ["claude-code-plugin", "cursor", "codex", "goose"]
     assert found["claude-code"].is_project_file
-    assert [each.name for each in wired_clients()] == ["cursor", "codex", "goose"]
+    assert [each.name for each in wired_clients()] == wired
     alita("install", "claude-code")
     assert alita("uninstall", "--all").status == 0
     assert [path.name for path in machine.rglob("*") if path.is_file()] == ["settings.json"]
@@ -443,7 +444,7 @@ def test_an_address_is_read_as_serve_reads_it(address: str, url: str | None, ali
 @each_case(
     "client, words",
     [
-        ("claude-code", ("approve", "claude mcp add", "claude -p")),
+        ("claude-code", ("approve", "claude-code-plugin", "claude -p")),
         ("cline", ("`timeout`", "3 seconds")),
         ("codex", ("`required = true`",)),
         ("gemini-cli", ("trust",)),
