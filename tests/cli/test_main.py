@@ -26,7 +26,7 @@ from tests.cli.test_approving import changed
 from tests.tables import each_case
 
 GROUPS = {
-    "Setting up": ("status", "install", "uninstall", "prepare", "doctor", "demo"),
+    "Setting up": ("status", "setup", "install", "uninstall", "prepare", "doctor", "demo"),
     "Library": ("search", "run", "synthesize", "list", "show", "log", "tool"),
     "Trust": ("review", "approve", "revoke"),
     "Tasks": ("solve", "runs", "memory"),
