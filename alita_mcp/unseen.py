@@ -31,7 +31,9 @@ _UNSEEN = (
     "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff"
     "\U00013441\U00013442\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-HIDDEN = re.compile(f"(?!{_HONEST}){_UNSEEN}|\r(?!\n)")
+HIDDEN = re.compile(
+    f"(?={_UNSEEN})(?!{_HONEST}){_UNSEEN}|\r(?!\n)"
+)  # the first look makes it ten times as fast
 """What a reader does not see: control, zero-width, bidirectional, filler, variation and tag characters, surrogates.
 
 Let through is what writing needs: one joiner between two emoji or two letters that it joins or parts, the emoji

@@ -178,7 +178,7 @@ class RunAbilities:
         value: dict[str, Any] = {"result": run.result}
         value |= {"stdout": run.stdout[:MAX_OUTPUT]} if run.stdout else {}
         value |= {"files": written} if written else {}
-        notes = [*run.notes, *([_REPR] if run.result_kind == "repr" else [])]
+        notes = [*run.notes, *([_REPR] if run.result_kind == "repr" and not run.figures else [])]
         value |= {"notes": notes} if notes else {}
         is_private = reads or any(map(self._is_granted, run.tools))
         if run.ok:

@@ -15,6 +15,8 @@ from alita_mcp.errors import UsageError
 
 KEY = "alita"
 """Our name in every client's configuration."""
+PLUGIN = "claude-code-plugin"
+"""Claude Code with the server as a plugin, which brings a skill and hooks."""
 
 Format = Literal["json", "toml", "yaml"]
 
@@ -72,6 +74,8 @@ class Client:
     format: Format = "json"
     is_list: bool = False
     """Whether the servers are a list, each with its `name`."""
+    reads_skills: bool = False
+    """Whether its documentation says that it reads `~/.agents/skills`."""
 
     @property
     def is_project_file(self) -> bool:
@@ -152,9 +156,17 @@ CLIENTS = {
         "Claude Code",
         Path(".mcp.json"),
         "This file belongs to the project: start claude in this folder and approve the server when it asks. For "
-        "yourself alone, `claude mcp add alita -- COMMAND` needs no approval. `claude -p` can ask its model before "
-        "the server is up, without its tools; with `--mcp-config FILE` it waits.",
+        "yourself, in every folder, and with hooks that name tools that fit: `alita install claude-code-plugin`. "
+        "`claude -p` can ask its model before the server is up, without its tools; with `--mcp-config FILE` it waits.",
         reference="${ALITA_TOKEN}",
+        program="claude",
+        folder=Path("~/.claude"),
+    ),
+    PLUGIN: Client(
+        "Claude Code (plugin)",
+        Path("~/.claude/skills", KEY, ".mcp.json"),
+        "Claude Code loads it as alita@skills-dir from its next session on, in every folder. ALITA_HOOK=off turns its "
+        "hooks off.",
         program="claude",
         folder=Path("~/.claude"),
     ),
@@ -164,6 +176,7 @@ CLIENTS = {
         "Restart Cursor.",
         remote_entry=Remote.as_entry,
         program="cursor",
+        reads_skills=True,
     ),
     "vscode": Client(
         "VS Code",
@@ -174,6 +187,7 @@ CLIENTS = {
         reference="${env:ALITA_TOKEN}",
         program="code",
         folder=Path("~/.vscode"),
+        reads_skills=True,
     ),
     "vscode-user": Client(
         "VS Code, in every folder",
@@ -183,6 +197,7 @@ CLIENTS = {
         lambda launch: {"type": "stdio", **launch.as_entry()},
         application="Code",
         program="code",
+        reads_skills=True,
     ),
     "windsurf": Client(
         "Windsurf",
@@ -196,6 +211,7 @@ CLIENTS = {
         Path("~/.gemini/settings.json"),
         "Restart gemini. It starts no server in a folder that it does not trust.",
         program="gemini",
+        reads_skills=True,
     ),
     "cline": Client(
         "Cline",
@@ -208,7 +224,11 @@ CLIENTS = {
         folder=Path("~/.cline"),
     ),
     "copilot-cli": Client(
-        "Copilot CLI", Path("~/.copilot/mcp-config.json"), "Restart copilot.", program="copilot"
+        "Copilot CLI",
+        Path("~/.copilot/mcp-config.json"),
+        "Restart copilot.",
+        program="copilot",
+        reads_skills=True,
     ),
     "qwen-code": Client(
         "Qwen Code",
@@ -226,6 +246,7 @@ CLIENTS = {
         Remote.as_entry,
         application="Zed" if sys.platform == "win32" else "",
         program="zed",
+        reads_skills=True,
     ),
     "opencode": Client(
         "opencode",
@@ -237,6 +258,7 @@ CLIENTS = {
         reference="{env:ALITA_TOKEN}",
         program="opencode",
         folder=Path("~/.config/opencode"),
+        reads_skills=True,
     ),
     "opencode-user": Client(
         "opencode, in every folder",
@@ -246,6 +268,7 @@ CLIENTS = {
         opencode_entry,
         lambda remote: remote.as_entry(type="remote"),
         program="opencode",
+        reads_skills=True,
     ),
     "codex": Client(
         "Codex CLI",
@@ -258,6 +281,7 @@ CLIENTS = {
         reference="ALITA_TOKEN",
         program="codex",
         format="toml",
+        reads_skills=True,
     ),
     "goose": Client(
         "Goose",
@@ -269,6 +293,7 @@ CLIENTS = {
         application="Block" if sys.platform == "win32" else "",
         program="goose",
         format="yaml",
+        reads_skills=True,
     ),
     "continue": Client(
         "Continue",

@@ -27,6 +27,7 @@ from alita_mcp.web.security import (
     SECURITY_HEADERS,
     SESSION_S,
     Refusal,
+    Session,
     check_request,
     is_encrypted,
     is_longer_than,
@@ -39,6 +40,12 @@ MAX_SIGN_IN_BYTES = 4_096
 MAX_SIGN_INS = 8
 """At once: who has no session yet may hold no more connections than these."""
 SIGN_IN_WITHIN_S = 5.0
+MAX_STREAMS = 4
+"""Event streams of one browser, which has six connections for all of its tabs: without a free one, none would load."""
+PAUSED = (
+    b"event: paused\ndata: <p class='panel'><span class='badge warn'>paused</span> Too many pages are open at once. "
+    b"Reload this one to see it live.</p>\n\nevent: done\ndata: \n\n"
+)
 FOREVER = "public, max-age=31536000, immutable"
 """For files whose URL changes with what they hold."""
 
@@ -139,17 +146,31 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
     handlers = dict.fromkeys((HTTPException, Exception), show_problem)
     application = ExceptionMiddleware(router, handlers=handlers)
 
+    streams: dict[anyio.CancelScope, Session | None] = {}
+
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        """Adds the security headers to every response."""
+        """Adds the security headers to every response; ends a session's oldest event stream where it has too many."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
+                if headers.get("content-type", "").startswith("text/event-stream"):
+                    session = scope["state"].get("session")
+                    others = [stream for stream, whose in streams.items() if whose == session]
+                    for stream in others[: max(0, len(others) + 1 - MAX_STREAMS)]:
+                        stream.cancel()
+                    streams[mine] = session
             await send(message)
 
-        await application(scope, receive, send_with_headers)
+        with anyio.CancelScope() as mine:
+            try:
+                await application(scope, receive, send_with_headers)
+            finally:
+                streams.pop(mine, None)
+        if mine.cancelled_caught:
+            await send({"type": "http.response.body", "body": PAUSED, "more_body": False})
 
     return serve
 

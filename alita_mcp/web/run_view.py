@@ -26,6 +26,8 @@ PICTURES = {
     "svg": "image/svg+xml",
 }
 """Media types of the files that are shown as pictures, by the ends of their names."""
+_FENCE = re.compile(r"\A<observation[^>\n]*>\n(.*)\n</observation>\Z", re.DOTALL)
+"""Around what the model is shown of an observation."""
 _BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```\s*?$", re.DOTALL | re.MULTILINE)
 
 
@@ -79,6 +81,16 @@ class RunView:
         """Tools that it made so far."""
         made = self.solution.tools_made if self.solution else [step.made for step in self.steps]
         return tuple(dict.fromkeys(filter(None, made)))
+
+    @property
+    def tools_used(self) -> tuple[str, ...]:
+        """Tools of the library that it called and had not made."""
+        used = (
+            self.solution.tools_used
+            if self.solution
+            else [step.tool for step in self.steps if step.is_library_tool and step.status == "ok"]
+        )
+        return tuple(name for name in dict.fromkeys(used) if name not in self.tools_made)
 
     @property
     def pictures(self) -> list[str]:
@@ -151,7 +163,7 @@ def _view_step(step: Step) -> StepView:
         reason=one_line(step.reason),
         code=clip(code, SHOWN_TEXT),
         arguments=clip(json.dumps(shown, indent=2, ensure_ascii=False), SHOWN_TEXT) if shown else "",
-        observation=clip(step.observation, SHOWN_TEXT),
+        observation=clip(_FENCE.sub(r"\1", step.observation), SHOWN_TEXT),
         seconds=step.seconds,
         made=step.made,
         is_library_tool=step.tool not in AGENT_TOOLS,

@@ -107,6 +107,15 @@ async def test_a_run_is_stopped(page: Page) -> None:
     assert "Stopped (cancelled)" in await page.inner_text("main")
 
 
+async def test_an_upload_that_is_too_large_is_refused_with_a_page(page: Page, tmp_path: Path) -> None:
+    with (tmp_path / "huge.bin").open("wb") as huge:
+        huge.truncate(66 << 20)
+    await page.fill("#task", "Think for ever.")
+    await page.set_input_files("#files", tmp_path / "huge.bin")
+    await page.click("main button.primary")
+    await page.locator("text=exceed 65 MB").wait_for()
+
+
 async def test_pages_fit_a_phone_in_the_dark(browser: Browser, ui: UiServer) -> None:
     narrow = {"viewport": {"width": 400, "height": 800}, "color_scheme": "dark", "has_touch": True}
     async with watched_page(browser, **narrow) as page:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
 from collections import Counter
 from pathlib import Path
@@ -122,3 +124,48 @@ def test_uninstall_without_a_backup_leaves_what_others_wrote(
         assert after == before
     else:  # an object of servers that is empty now may stay
         assert {**parsed(client, after), key: None} == {**parsed(client, before), key: None}
+
+
+def test_the_plugin_of_claude_code_is_one_folder_that_uninstall_takes_away(
+    alita: Alita, machine: Path
+) -> None:
+    (machine / ".claude").mkdir()
+    said = alita("install", "claude-code-plugin", "--env", "ALITA_HOME=/there")
+    assert said.status == 0, said.err
+    folder = machine / ".claude" / "skills" / "alita"
+    files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    skill = "skills/alita/SKILL.md"
+    assert files.keys() == {".mcp.json", ".claude-plugin/plugin.json", "hooks/hooks.json", skill}
+    entry = json.loads(files[".mcp.json"].read_text())["mcpServers"]["alita"]
+    assert entry["env"]["ALITA_HOME"] == "/there"
+    assert json.loads(files[".claude-plugin/plugin.json"].read_text())["name"] == "alita"
+    hooks = json.loads(files["hooks/hooks.json"].read_text())["hooks"]
+    assert hooks.keys() == {"PreToolUse", "PostToolUse"}
+    assert shlex.split(hooks["PreToolUse"][0]["hooks"][0]["command"])[-1] == str(files[".mcp.json"])
+    assert "own_files" in json.loads(alita("install", "claude-code-plugin", "--json").out)
+    assert "unchanged" in alita("install", "claude-code-plugin").out
+
+    files[skill].write_text("---\nname: alita\ndescription: mine\n---\n")
+    refused = alita("install", "claude-code-plugin")
+    assert (refused.status, "not this server's" in refused.err) == (2, True), refused.err
+    files[skill].unlink()
+    assert alita("uninstall", "claude-code-plugin").status == 0
+    assert list((machine / ".claude").iterdir()) == []
+
+
+def test_clients_share_one_skill_which_goes_with_the_last_of_them(alita: Alita, machine: Path) -> None:
+    for folder in (".codex", ".cursor", ".cline"):
+        (machine / folder).mkdir()
+    skill = machine / ".agents" / "skills" / "alita" / "SKILL.md"
+    assert alita("install", "cline").status == 0
+    assert not skill.exists()
+    assert alita("install", "codex", "--dry-run").status == 0
+    assert not skill.exists()
+    for client in ("codex", "cursor"):
+        assert alita("install", client).status == 0
+    front = skill.read_text(encoding="utf-8").split("---\n")[1]
+    assert re.match(r"name: alita\ndescription: .{1,1024}\n", front)
+    assert alita("uninstall", "codex").status == 0
+    assert skill.exists()
+    assert alita("uninstall", "cursor").status == 0
+    assert not (machine / ".agents").exists()

@@ -7,7 +7,7 @@ import pytest
 from tests.clients.agents import PACKAGES
 from tests.conftest import skip_or_fail
 from tests.server.conftest import node_tools  # noqa: F401 - a fixture
-from tests.server.local.conftest import user  # noqa: F401 - a fixture
+from tests.server.local.conftest import stocked_user, user  # noqa: F401 - fixtures
 from tests.server.node_tools import FOLDER, NodeTools, NoNode, install
 
 INSTALL_S = 360

@@ -63,7 +63,7 @@ def held(turn: Turn) -> bool:
 
 def deferred(turn: Turn, name: str) -> str | None:
     """The full name of a tool that Claude Code names in its messages and loads when the model asks ToolSearch."""
-    named = re.search(rf"mcp__[a-z]+__{name}\b", str(turn.body.get("messages")))
+    named = re.search(rf"mcp__[a-z_]+__{name}\b", str(turn.body.get("messages")))
     return named and named.group()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from sse_starlette.event import ServerSentEvent
+from sse_starlette import ServerSentEvent
 
 from alita_mcp.app import App, open_app
 from alita_mcp.app.activity import LOST, Activity

@@ -24,8 +24,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 TOKEN = "correct horse battery staple"
 ADDRESS = "http://127.0.0.1:8764"
-PERMITTED = ("/ui/ask", "/ui/ask/1/answer", "/ui/gaps/make", "/ui/library/a/calls", "/ui/library/a/export")
-DECISIONS = ("/ui/decide/version", "/ui/library/calls", "/ui/library/a/do/pin", "/ui/asked")
+PERMITTED = (
+    "/ui/ask",
+    "/ui/ask/1/answer",
+    "/ui/gaps/make",
+    "/ui/library/a/calls",
+    "/ui/library/a/calls/1/cancel",
+)
+DECISIONS = ("/ui/decide/version", "/ui/library/calls", "/ui/library/a/do/pin", "/ui/library/a/export")
 FAILURES = {
     "missing": ToolNotFound("There is no tool 'a'.", hint="Search."),
     "sandbox": SandboxUnavailable("No sandbox works.", hint="Run: alita doctor"),

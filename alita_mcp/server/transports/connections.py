@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio  # noqa: TID251 - anyio hands no accepted socket to a protocol of uvicorn
+import socket
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from alita_mcp.machine import MAX_DESCRIPTORS, OWN_DESCRIPTORS, WORKER_DESCRIPTORS, raise_descriptor_limit
 
 if TYPE_CHECKING:
-    import socket
     from asyncio import TimerHandle, Transport  # noqa: TID251 - uvicorn's own words
 
 MAX_UNACCEPTED = 2048
@@ -77,6 +77,9 @@ class Connections:
                         for _ in range(places):
                             accepted = listener.accept()[0]
                             accepted.setblocking(False)
+                            # asyncio does so only where the listener names the protocol; without it the second part of
+                            # a response waits 40 ms for an acknowledgement of the first.
+                            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                             tasks.start_soon(loop.connect_accepted_socket, make, accepted)
                     except BlockingIOError:
                         continue

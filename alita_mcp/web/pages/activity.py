@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
-from sse_starlette.event import ServerSentEvent
-from sse_starlette.sse import EventSourceResponse
+from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -52,7 +51,7 @@ def routes(site: Site) -> list[Route]:
         sending, receiving = anyio.create_memory_object_stream[ServerSentEvent]()
 
         async def send() -> None:
-            async with streams, sending:
+            async with streams, sending, receiving:
                 await send_changes(site, read_filters(request), sending)
 
         return EventSourceResponse(receiving, data_sender_callable=send)

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from alita_mcp.agent.interface import AskPerson
 from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app.app import App
-from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.errors import ModelError, ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.owners import USER, ClientIdentity
 from alita_mcp.toolsmith.jobs.jobs import Job
@@ -40,7 +40,7 @@ EXAMPLES = (
 SEARCHES = ("business days between two dates", "evaluate a formula", "rows of a CSV file that fit a query")
 SHOWN_RUNS = 20
 FOUND = 8
-MAX_QUERY = 1_000
+MAX_QUERY = 2_000
 MAX_ANSWER = 4_000
 MAX_QUESTION = 2_000
 ANSWER_WITHIN_S = 900.0
@@ -55,6 +55,7 @@ _FILE_HEADERS = {
 }
 """A file that is opened by itself runs nothing and belongs to no page."""
 _TOO_MANY = "<p>Too many pages show a run live. Close some of them, then reload this one.</p>"
+_GONE = "<p>The record of this run was removed to make room for others.</p>"
 _PARTS = ("head", "questions", "answer", "output", "plan", "steps")
 
 
@@ -125,6 +126,8 @@ def routes(site: Site) -> list[Route]:
                 try:
                     async for name, text in _changed_parts(app, view, request.state.csrf_token):
                         yield {"event": name, "data": text}
+                except ToolNotFound:
+                    yield {"event": "head", "data": _GONE}
                 finally:
                     streams.release()
             yield {"event": "done", "data": ""}

@@ -1,4 +1,4 @@
-"""Hook of Claude Code around shell commands: `python -m` with the event on stdin, as `hooks.json` says.
+"""Hook of Claude Code around shell commands: `python -m` with the event on stdin, as the plugin's `hooks.json` says.
 
 Before a command that runs inline Python it asks the person's server whether a tool does that, and passes the answer on
 to the model; after it, the server counts the program. It starts no server, blocks no command, and says nothing where
@@ -42,10 +42,24 @@ def main() -> None:
     timer.daemon = True
     timer.start()
     with suppress(Exception):
-        answer = answer_event(sys.stdin.buffer.read(MAX_EVENT + 1), os.environ)  # noqa: TID251 - as the relay
+        environment = {**os.environ, **server_settings(sys.argv[1:])}  # noqa: TID251 - as the relay
+        answer = answer_event(sys.stdin.buffer.read(MAX_EVENT + 1), environment)
         if answer:
             os.write(1, json.dumps(answer).encode() + b"\n")
     os._exit(0)
+
+
+def server_settings(configuration: list[str]) -> dict[str, str]:
+    """The variables that a client's configuration file, if one is named, sets for its server.
+
+    Raises:
+        OSError, ValueError, LookupError, TypeError: there is no such file, or none with our entry.
+    """
+    if not configuration:
+        return {}
+    with open(configuration[0], encoding="utf-8") as stream:
+        entry = json.load(stream)["mcpServers"]["alita"]
+    return {name: value for name, value in entry.get("env", {}).items() if isinstance(value, str)}
 
 
 def answer_event(event: bytes, environment: Mapping[str, str]) -> dict[str, Any] | None:
