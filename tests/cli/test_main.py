@@ -122,7 +122,7 @@ def test_alita_alone_says_what_to_do_next(alita: Alita, home: Path, tmp_path: Pa
     fresh = alita("--home", str(tmp_path / "none"))
     assert fresh.status == 0
     assert f"there is no library in {tmp_path / 'none'}" in fresh.out
-    assert "  alita install CLIENT" in fresh.out
+    assert "  alita setup" in fresh.out
     assert not (tmp_path / "none").exists()
 
 
