@@ -73,7 +73,7 @@ async def test_a_person_approves_what_one_client_made_and_another_one_calls_it(
     shown = await item.inner_text()
     for piece in (
         "tool calculate (new)",
-        "<U+202E> <script>document.title",
+        "<script>document.title",
         "+    return alita_tool.call_tool",
         "sha256:",
     ):
@@ -92,7 +92,7 @@ async def test_a_person_approves_what_one_client_made_and_another_one_calls_it(
         assert "1 | print('<b><U+2066>')" in await code.inner_text()
         assert await item.locator("details").first.get_attribute("open") is not None
         await code.get_by_role("button", name="Refuse").click()
-        await page.get_by_role("status").wait_for()
+        await page.locator("main [role=status]").wait_for()
         await item.get_by_role("button", name="Approve").click()
         await page.get_by_text("may use: tool calculate").wait_for()
         answer = await succeeded(caller, "run_tool", name="doubled_value", arguments={"expression": "4"})
@@ -111,7 +111,7 @@ async def test_two_people_approve_at_once_and_one_of_them_is_told(
         await page.get_by_role("button", name="Approve").click()
         await page.get_by_text("may run.").wait_for()
         await other.get_by_role("button", name="Approve").click()
-        await other.get_by_role("alert").wait_for()
+        await other.locator("main [role=alert].panel").wait_for()
         assert "Somebody else approved" in await other.inner_text("main")
     assert not CodeApprovals(ui.home).list_waiting()
 
@@ -151,7 +151,7 @@ async def test_health_checks_by_itself_and_shows_who_is_connected(page: Page, ui
     async with client_of(ui):
         await page.goto(ui.url("/health"))
         await page.locator("#findings", has_text="Tools run in: wasm").wait_for()
-        await page.get_by_text("mcp (process").wait_for()
+        await page.get_by_text("(process").first.wait_for()
         assert "ALITA_SANDBOX" in await page.inner_text("main")
 
 
