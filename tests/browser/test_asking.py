@@ -141,3 +141,5 @@ async def test_without_a_model_a_tool_is_found_and_called(browser: Browser, stoc
             await page.fill("#call ~ form [name$=expression]", "6 * 7")
             await page.press("#call ~ form [name$=expression]", "Enter")
             await page.locator("text=42").first.wait_for()
+            await page.click("nav >> text=Worth")
+            await page.locator("dd:has-text('100% of 1')").wait_for()
