@@ -163,13 +163,14 @@ def describe_findings(found: dict[str, Any]) -> dict[str, list[Finding]]:
         "Library": _describe_library(found["library"]),
         "Settings": [
             Finding(state="note", text=f"policy {found['policy']}, model {model}"),
-            *(_describe_model(each) for each in found.get("models", ())),
+            *(describe_model(each) for each in found.get("models", ())),
             *(Finding(state="problem", text=each) for each in problems),
         ],
     }
 
 
-def _describe_model(found: dict[str, Any]) -> Finding:
+def describe_model(found: dict[str, Any]) -> Finding:
+    """What came of the trial of a model."""
     key = f"; key: {found['key']}" if found.get("key") else ""
     if "problem" in found:
         return Finding(state="problem", text=found["problem"], advice=found["hint"])

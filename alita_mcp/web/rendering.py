@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals["static"] = static_url
-    environment.filters |= {"seen": seen, "ago": ago, "when": when, "code": code}
+    environment.filters |= {"seen": seen, "ours": ours, "ago": ago, "when": when, "code": code}
     return environment
 
 
@@ -67,6 +68,14 @@ def static_url(name: str) -> str:
 def seen(text: object) -> str:
     """A stranger's text as people are shown it: each hidden character is spelled out; Jinja2 escapes the markup."""
     return spell_hidden(str(text))
+
+
+def ours(text: str) -> Markup:
+    """A message of ours: what stands between backticks is set as code. Names of strangers in it are shown as `seen`."""
+    parts = enumerate(re.split("`([^`]+)`", seen(text)))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in parts
+    )
 
 
 def ago(time: str) -> str:

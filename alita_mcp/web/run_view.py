@@ -83,6 +83,16 @@ class RunView:
         return tuple(dict.fromkeys(filter(None, made)))
 
     @property
+    def tools_used(self) -> tuple[str, ...]:
+        """Tools of the library that it called and had not made."""
+        used = (
+            self.solution.tools_used
+            if self.solution
+            else [step.tool for step in self.steps if step.is_library_tool and step.status == "ok"]
+        )
+        return tuple(name for name in dict.fromkeys(used) if name not in self.tools_made)
+
+    @property
     def pictures(self) -> list[str]:
         """Names of the files that are pictures."""
         return [file.name for file in self.progress.files if picture_type(file.name)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
 import struct
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -29,6 +30,7 @@ from alita_mcp.web.run_view import answer_parts, is_web_address
 from alita_mcp.web.uploads import plain_name
 from tests.agent.world import call, finish
 from tests.in_process import IN_PROCESS
+from tests.small_disk import fill, small_disk
 from tests.web.visiting import csrf_token, visiting
 
 HOSTILE = "<script>alert(1)</script>\u202etxt.exe"
@@ -165,22 +167,31 @@ async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(sett
                 assert "Stopped (cancelled): It was stopped." in page
 
 
-async def test_a_run_whose_process_died_says_so(settings: Settings) -> None:
+async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settings: Settings) -> None:
     stored = StoredRuns(settings.home / RUNS)
     await stored.begin_run(RUN, TaskRequest(task="t"))
-    started = {
-        "number": 1,
-        "at": "damaged",
-        "kind": "step_started",
-        "text": "1. run_code",
-        "data": {"number": 1},
-    }
-    await stored.append(TaskEvent.model_validate({"run": RUN, **started}))
+    plan = {"chosen": {"steps": [{"action": "run_code", "need": HOSTILE}, "damaged"]}}
+    happened: list[tuple[str, str, dict[str, Any]]] = [
+        ("plan", "1 step", plan),
+        ("plan", "damaged", {"chosen": 1}),
+        ("plan", "1 step", plan),
+        ("recalled", "2 memories", {}),
+        ("step", "damaged", {"number": "x"}),
+        ("step_started", "1. run_code", {"number": 1}),
+    ]
+    for number, (kind, text, data) in enumerate(happened, 1):
+        event = {"run": RUN, "number": number, "at": "damaged", "kind": kind, "text": text, "data": data}
+        await stored.append(TaskEvent.model_validate(event))
     stored._under_way[RUN].release()
     async with asking(settings, None) as (_, browser):
         page = (await browser.get(f"/ui/ask/{RUN}")).text
         assert "died: its process ended" in page
         assert 'badge warn">not finished' in page
+        assert (
+            "<li><code>run_code</code> &lt;script&gt;alert(1)&lt;/script&gt;&lt;U+202E&gt;txt.exe</li>"
+            in page
+        )
+        assert "2 memories" in page
         assert "died" in (await browser.get("/ui/ask")).text
         assert (await browser.get(f"/ui/ask/{RUN}/events")).text.rstrip().endswith("event: done\ndata:")
 
@@ -306,3 +317,56 @@ def test_an_answer_has_paragraphs_and_code_and_nothing_else() -> None:
 )  # fmt: skip
 def test_only_addresses_of_the_web_are_links(url: str, may: bool) -> None:
     assert is_web_address(url) is may
+
+
+async def test_a_tool_that_the_run_makes_is_named_while_it_runs(settings: Settings) -> None:
+    code = 'def double_it(number: int) -> int:\n    """Doubles a number."""\n    return number * 2\n'
+    examples = [{"arguments": {"number": each}, "expected": each * 2} for each in (0, 1, -3, 1000)]
+    built = call(
+        "build_tool",
+        description="Doubles a whole number.",
+        name="double_it",
+        code=code,
+        examples=examples,
+        reason="-",
+    )
+    async with asking(settings, Waiting([built])) as (_, browser):
+        where = await begin(browser)
+        page = await until(lambda: browser.get(where), '<details id="step-1"')
+        assert 'made</span> <a href="/ui/library/double_it">' in page, page
+
+
+async def test_a_run_that_is_removed_while_it_is_watched_ends_the_stream(settings: Settings) -> None:
+    script = [call("search_capabilities", query="anything")]
+    async with asking(settings, Waiting(script)) as (_, browser):
+        where = await begin(browser)
+        streams: list[str] = []
+
+        async def watch() -> None:
+            streams.append((await browser.get(f"{where}/events")).text)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await until(lambda: browser.get(where), '<details id="step-1"')
+            shutil.rmtree(settings.home / RUNS / where.rpartition("/")[2])
+    assert "was removed to make room" in streams[0]
+
+
+@pytest.mark.parametrize("size", [3, 1])  # one does not fit while it is read, the other not while it is kept
+async def test_a_full_disk_is_said_and_leaves_nothing(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    folder = tmp_path / "small"
+    with small_disk(folder, "2m"):
+        filled = [fill(folder)] if size == 1 else []
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+        async with asking(settings, ScriptedModel([])) as (_, browser):
+            token = csrf_token((await browser.get("/ui/ask")).text)
+            refused = await browser.post(
+                "/ui/ask",
+                data={"task": "t", "csrf_token": token},
+                files={"files": ("a", b"0" * (size << 20))},
+            )
+            assert refused.status_code >= 400
+            assert "No space left" in refused.text
+        assert list(folder.iterdir()) == filled
