@@ -7,6 +7,7 @@ import difflib
 import itertools
 import json
 import os
+import shlex
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -25,8 +26,8 @@ BACKUP = ".alita-backup"
 BOM = b"\xef\xbb\xbf"
 HIDDEN = "***"
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE")
-SHORTEST_SECRET = 4
-"""Characters; to hide a shorter text would hide it wherever it stands."""
+SHOWN_COLUMNS = 2_000
+"""Of one line of a difference: some files are one long line."""
 
 
 @dataclass(frozen=True)
@@ -70,29 +71,29 @@ class Change:
 
     def difference(self) -> str:
         """The change as a unified difference, keys and tokens hidden; empty where nothing changes."""
-        form = format_of(self.client)
         sides = [(side or b"").removeprefix(BOM) for side in (self.before, self.after)]
-        old, new = (side.decode().splitlines() for side in sides)
-        old_name, new_name = (
-            "/dev/null" if side is None else str(self.file) for side in (self.before, self.after)
-        )
-        lines = difflib.unified_diff(old, new, old_name, new_name, lineterm="", n=1)
-        text = "\n".join(lines)
+        old, new = (side.decode().split("\n") for side in sides)
+        names = ["/dev/null" if side is None else str(self.file) for side in (self.before, self.after)]
+        # No lines around what changes: comments there may hold keys too.
+        lines = list(difflib.unified_diff(old, new, lineterm="", n=0))[2:]
+        text = "\n".join(line.rstrip("\r") for line in lines)
+        form = format_of(self.client)
         secrets = {
-            spelling
-            for side in sides
-            for secret in _secrets(form.read(side), (), self.client.servers_key)
-            for spelling in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+            secret for side in sides for secret in _secrets(form.read(side), (), self.client.servers_key)
         }
         for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
-        return text
+            text = _hide(text, secret)
+        shown = (
+            line if len(line) <= SHOWN_COLUMNS else f"{line[:SHOWN_COLUMNS]}… ({len(line):,} characters)"
+            for line in text.split("\n")
+        )
+        return "\n".join([f"--- {names[0]}", f"+++ {names[1]}", *shown]) if text else ""
 
     def shown_entry(self) -> dict[str, Any]:
         """Our entry, keys and tokens hidden."""
         text = json.dumps(dict(self.entry))
         for secret in _secrets(dict(self.entry), (self.client.servers_key, KEY), self.client.servers_key):
-            text = text.replace(json.dumps(secret)[1:-1], HIDDEN)
+            text = _hide(text, secret)
         shown: dict[str, Any] = json.loads(text)
         return shown
 
@@ -136,7 +137,7 @@ def plan_install(name: str, client: Client, server: Launch | Remote, file: Path 
     Raises:
         UsageError: the file cannot be read or changed; the message says why.
     """
-    file = (file or client.usual_file()).absolute()
+    file = (file or client.usual_file()).expanduser().absolute()
     target = _target(file)
     before = read_file(target, file)
     wanted = client.entry_for(server)
@@ -170,7 +171,7 @@ def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Chang
     Raises:
         UsageError: the file cannot be read or changed; the message says why.
     """
-    file = (file or client.usual_file()).absolute()
+    file = (file or client.usual_file()).expanduser().absolute()
     target = _target(file)
     before = read_file(target, file)
     text = (before or b"").removeprefix(BOM)
@@ -187,8 +188,9 @@ def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Chang
         old = b"" if backup is None else backup.read_bytes()
         with suppress(ValueError):
             was = form.read(old.removeprefix(BOM))
-            added = _put_new(form, client, old.removeprefix(BOM), was, entry)
-            if _entry(was, client) is None and bom + added == before and old.startswith(bom):
+            if _entry(was, client) is not None or not old.startswith(bom):
+                continue
+            if bom + _put_new(form, client, old.removeprefix(BOM), was, entry) == before:
                 after = None if backup is None else old
                 return Change(name, client, file, target, before, after, entry)
     with _explained(file):
@@ -207,6 +209,7 @@ def apply_change(change: Change) -> Path | None:
         return None
     target = change.target
     try:
+        _require_writable(target, change.file)
         if read_file(target, change.file) != change.before:
             raise UsageError(f"{change.file} changed meanwhile; nothing was written.", hint="Try again.")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -215,6 +218,8 @@ def apply_change(change: Change) -> Path | None:
             backup = _keep_backup(target, change.before, is_private=change.is_private)
         if change.after is None:
             target.unlink()
+            for copy_of_ours in (each for each in _backups(target) if _holds_ours_alone(change.client, each)):
+                copy_of_ours.unlink()
         else:
             write_whole(target, change.after, like=target, is_private=change.is_private)
     except OSError as refused:
@@ -258,6 +263,23 @@ def read_file(target: Path, file: Path) -> bytes | None:
     return content
 
 
+def _require_writable(target: Path, file: Path) -> None:
+    """Raises UsageError where replacing a file would get round its owner's will."""
+    if os.name != "posix" or not target.exists():
+        return
+    found = target.stat()
+    if os.geteuid() not in (0, found.st_uid):
+        raise UsageError(
+            f"{file} belongs to another user ({found.st_uid}); nothing was written.",
+            hint="Run the command as that user.",
+        )
+    if not found.st_mode & 0o222:
+        raise UsageError(
+            f"{file} is read-only; nothing was written.",
+            hint=f"Run: chmod u+w {shlex.quote(str(target))}, or change what made it so.",
+        )
+
+
 def write_whole(target: Path, content: bytes, *, like: Path, is_private: bool) -> None:
     """Writes a file whole or not at all, with the mode and owner of `like`; a new one is its owner's alone."""
     found = like.stat() if like.exists() else None
@@ -296,6 +318,13 @@ def _backups(target: Path) -> list[Path]:
     found = target.parent.glob(f"{target.name}{BACKUP}*") if target.parent.is_dir() else ()
     files = [path for path in found if path.is_file() and path.stat().st_size <= MAX_BYTES]
     return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+
+def _holds_ours_alone(client: Client, file: Path) -> bool:
+    with suppress(ValueError):
+        rest = _with_entry(format_of(client).read(file.read_bytes().removeprefix(BOM)), client, None)
+        return not any(rest.values())
+    return False
 
 
 def _target(file: Path) -> Path:
@@ -337,6 +366,9 @@ def _read(client: Client, file: Path, text: bytes) -> dict[str, Any]:
     kind = {"json": "JSON", "toml": "TOML", "yaml": "YAML"}[client.format]
     try:
         document: dict[str, Any] = format_of(client).read(text)
+        copy.deepcopy(document)
+    except RecursionError as deep:
+        raise UsageError(f"{file} is nested too deeply. Nothing was written.", hint=hint) from deep
     except ValueError as broken:
         raise UsageError(f"{file} is not valid {kind}: {broken}. Nothing was written.", hint=hint) from broken
     servers = document.get(client.servers_key)
@@ -451,6 +483,16 @@ def _explained(file: Path) -> Iterator[None]:
         ) from unfit
 
 
+def _hide(text: str, secret: str) -> str:
+    """The text without a secret; a short one, which may be a common word, is hidden as a whole value alone."""
+    for spelling in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
+        if len(secret) >= 8:
+            text = text.replace(spelling, HIDDEN)
+        for start, end in (('"', '"'), ("'", "'"), (": ", "\n"), ("- ", "\n")):
+            text = f"{text}\n".replace(f"{start}{spelling}{end}", f"{start}{HIDDEN}{end}")[:-1]
+    return text
+
+
 def _secrets(value: Any, path: tuple[str, ...], servers_key: str) -> Iterator[str]:
     """Every text in a document that is a credential, or may be one.
 
@@ -464,7 +506,7 @@ def _secrets(value: Any, path: tuple[str, ...], servers_key: str) -> Iterator[st
         for each in value:
             name = each.get("name", "") if isinstance(each, dict) else ""
             yield from _secrets(each, (*path, str(name)), servers_key)
-    elif isinstance(value, str) and len(value) >= SHORTEST_SECRET and path:
+    elif isinstance(value, str) and value and path:
         name, words = path[-1], {word.lower() for word in path}
         is_named = any(word in part.upper() for word in SECRET_WORDS for part in path)
         is_variable = words & {"env", "envs", "environment", "headers"} and not name.startswith("ALITA_")

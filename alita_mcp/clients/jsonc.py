@@ -44,12 +44,15 @@ def put(text: bytes, path: Path, value: Any) -> bytes:
         root = _root(text)
     node = root
     for place, key in enumerate(path):
-        pair = _member(node, key)
-        if pair is None:
-            for name in reversed(path[place + 1 :]):
+        pair, within = _member(node, key), path[place + 1 :]
+        if pair is None or (within and _value(pair).type != "object"):  # `null`
+            for name in reversed(within):
                 value = {name: value}
+        if pair is None:
             return _insert(text, node, key, value, _unit(text, root))
         node = _value(pair)
+        if node.type != "object":
+            break
     new = _render(text, value, _indent(text, node.start_byte), _unit(text, root))
     return text[: node.start_byte] + new + text[node.end_byte :]
 
@@ -181,11 +184,12 @@ def _value(pair: Any) -> Any:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    twice = next((key for key in keys if keys.count(key) > 1), None) if len({*keys}) < len(keys) else None
-    if twice is not None:
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return dict(pairs)
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in members:
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        members[key] = value
+    return members
 
 
 def _refuse_constant(word: str) -> Any:

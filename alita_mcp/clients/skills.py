@@ -81,7 +81,7 @@ def plan_own_files(change: Change, *, remove: bool) -> list[OwnFile]:
         if before is not None and ORIGIN.encode() not in before:
             raise UsageError(f"{file} is not this server's.", hint="Move it away, then try again.")
         after = None if remove else content
-        if before != after:
+        if before != after or (remove and file.parent.is_dir()):  # its folder goes too
             planned.append(OwnFile(file, before, after))
     return planned
 

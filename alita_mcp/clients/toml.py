@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tomlkit
-from tomlkit.items import AbstractTable, InlineTable
+from tomlkit.items import AbstractTable, InlineTable, Table
 
 
 def read(text: bytes) -> dict[str, Any]:
@@ -51,7 +51,16 @@ def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
     table = document
     for key in path[:-1]:
         table = table[key]
-    table[path[-1]] = value
+    if path[-1] in table or not isinstance(table, Table):
+        table[path[-1]] = value
+        return _dump(document, newline)
+    # A new key goes below the last one; tomlkit puts it below the comments that stand before the next table.
+    body = table.value.body
+    last = max((at for at, (key, item) in enumerate(body) if key and not isinstance(item, Table)), default=-1)
+    rest = body[last + 1 :]
+    del body[last + 1 :]
+    table.append(path[-1], value)
+    body.extend(rest)
     return _dump(document, newline)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.library.search.signature import ALL_CHOICES, type_name
+from alita_mcp.library.search.signature import type_name
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema, Value
 
 PREFIX = "argument."
@@ -19,43 +20,35 @@ class FormField(Value):
     """Field of one parameter."""
 
     name: str
-    kind: Literal["text", "number", "choice", "json"]
-    """How it is typed in: as it is, as a number, as one of its `choices`, as JSON text."""
     type_name: str
     description: str
-    required: bool
+    is_text: bool
+    """Whether what is typed is taken as it is; else it is JSON, as in `12`, `true` and `["a"]`."""
+    is_required: bool
     default: str
-    """What stands in it at first."""
-    step: str = "any"
-    """Of numbers: 1 for integers."""
-    choices: tuple[tuple[str, str], ...] = ()
-    """What is sent, and what is shown of it."""
+    """What stands in it at first; nothing where a person would not see what it is: left out, the tool takes it."""
+    choices: tuple[str, ...]
+    """All that may be typed; none where much may be."""
 
 
-def form_fields(schema: Schema, arguments: Mapping[str, Any] | None = None) -> list[FormField]:
-    """A field for each parameter; `arguments` stand in them where given, else the defaults."""
-    required = schema.get("required", ())
+def form_fields(schema: Schema) -> list[FormField]:
+    """A field for each parameter, with its default."""
     fields = []
     for name, node in schema.get("properties", {}).items():
-        value = node.get("default") if arguments is None else arguments.get(name, node.get("default"))
-        kind, is_required = _kind_of(node), name in required
-        choices = [(_json(each), _plain(each)) for each in node.get("enum", ())]
-        if node.get("type") == "boolean":
-            choices = [("true", "true"), ("false", "false")]
-        if choices and not (is_required or "default" in node):
-            choices.insert(0, ("", "(left out)"))
-        fields.append(
-            FormField(
-                name=name,
-                kind=kind,
-                type_name=type_name(node, ALL_CHOICES),
-                description=str(node.get("description", "")),
-                required=is_required,
-                default="" if value is None else _plain(value) if kind == "text" else _json(value),
-                step="1" if node.get("type") == "integer" else "any",
-                choices=tuple(choices),
-            )
+        default, is_text = node.get("default"), node.get("type") == "string"
+        shown = str(default or "") if is_text else "" if default is None else json.dumps(default)
+        field = FormField(
+            name=name,
+            type_name=type_name(node),
+            description=str(node.get("description", "")),
+            is_text=is_text,
+            is_required=name in schema.get("required", ()),
+            default="" if HIDDEN.search(shown) else shown,
+            choices=("true", "false")
+            if node.get("type") == "boolean"
+            else tuple(map(str, node.get("enum", ()))),
         )
+        fields.append(field)
     return fields
 
 
@@ -70,9 +63,9 @@ def read_form(schema: Schema, form: Mapping[str, Any]) -> dict[str, Any]:
         text = form.get(PREFIX + field.name)
         if not isinstance(text, str):
             continue
-        if field.kind == "text":
+        if field.is_text:
             # An empty text is one where it is required, or where somebody emptied the field.
-            if text or field.required or field.default:
+            if text or field.is_required or field.default:
                 arguments[field.name] = text.replace("\r\n", "\n")  # browsers send line ends so
         elif text.strip():
             try:
@@ -83,18 +76,3 @@ def read_form(schema: Schema, form: Mapping[str, Any]) -> dict[str, Any]:
                     hint='Lists are written as in ["a", "b"], objects as in {"key": 1}.',
                 ) from broken
     return arguments
-
-
-def _kind_of(node: Schema) -> Literal["text", "number", "choice", "json"]:
-    if "enum" in node or node.get("type") == "boolean":
-        return "choice"
-    kinds: dict[str, Literal["text", "number"]] = {"string": "text", "integer": "number", "number": "number"}
-    return kinds.get(str(node.get("type")), "json")
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

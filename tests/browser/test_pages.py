@@ -93,19 +93,32 @@ async def test_the_keyboard_reaches_content_and_every_page(page: Page) -> None:
 
 
 async def test_every_page_says_what_it_is_and_labels_what_it_asks(page: Page, ui: UiServer) -> None:
-    titles = []
+    titles = set()
     for path in EVERY:
         answer = await page.goto(ui.url(f"/{path}"))
         assert answer is not None
-        if answer.ok:
-            titles.append(await page.title())
+        assert answer.ok == (path != "nothing-here"), path
+        titles.add(await page.title())
         assert await page.locator("h1").count() == 1, path
         fields = page.locator("input:not([type=hidden]), select, textarea")
         for number in range(await fields.count()):
             assert await fields.nth(number).evaluate("each => each.labels.length || each.ariaLabel"), path
-    assert len(titles) == len({*titles})
+    assert len(titles) == len(EVERY)
 
 
 async def test_a_session_that_has_ended_is_noticed_by_the_page_that_is_open(page: Page) -> None:
     await page.context.clear_cookies()
     await page.get_by_role("heading", name="Sign in").wait_for()
+
+
+async def test_more_live_pages_than_a_browser_has_connections_for_pause_the_oldest(
+    page: Page, ui: UiServer
+) -> None:
+    tabs = [await page.context.new_page() for _ in range(7)]
+    for tab in tabs:
+        await tab.goto(ui.url("/activity"))
+        await tab.wait_for_load_state()
+    await tabs[0].get_by_text("Too many pages are open at once").wait_for()
+    await page.goto(ui.url("/library"))
+    assert "4 open" in ui.alita("status")
+    assert await tabs[-1].get_by_text("Too many pages are open at once").count() == 0

@@ -18,6 +18,7 @@ import alita_mcp
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.versions.testfile import render_tests
 from alita_mcp.values import AcceptedVersion, Example
+from alita_mcp.web.security import Sessions
 from tests.library.factory import accepted, opened
 
 pytestmark = pytest.mark.process
@@ -188,8 +189,8 @@ async def test_the_first_lines_say_that_nothing_holds_the_server_back_and_what_t
     assert not {"\u202e"} & {*"".join(rest)}
 
 
-def test_only_the_command_line_exports() -> None:
-    """No tool of the protocol, route or task does: a client could run what no sandbox confines."""
+def test_only_a_person_exports() -> None:
+    """By the command line or a page; no tool of the protocol or task does: a client could run what nothing confines."""
     uses = {
         str(path.relative_to(PACKAGE))
         for path in PACKAGE.rglob("*.py")
@@ -197,7 +198,10 @@ def test_only_the_command_line_exports() -> None:
         if (isinstance(node, ast.Attribute) and node.attr == "export")
         or (isinstance(node, ast.ImportFrom) and "export_version" in {alias.name for alias in node.names})
     }
-    assert uses == {"cli/library/tool.py", "library/library.py"}
+    assert uses == {"cli/library/tool.py", "library/library.py", "web/pages/tool.py"}
+    sessions = Sessions(b"secret", token="token")
+    assert not sessions.may_change(sessions.make_session("token"), "/ui/library/slugify/export")
+    assert sessions.may_change(sessions.make_session("code"), "/ui/library/slugify/export")
 
 
 async def test_exporting_again_replaces_the_earlier_folder(home: Path) -> None:

@@ -13,12 +13,13 @@ import pytest
 from sse_starlette import ServerSentEvent
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.activity import LOST, Activity
+from alita_mcp.app.activity import LOST, Activity, ActivityFeed
+from alita_mcp.library.rows import JournalRow
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
-from alita_mcp.web.live_activity import LINES, NEW_AT_ONCE, Board
+from alita_mcp.web.live_activity import LINES, NEW_AT_ONCE, Board, follow_journal
 from alita_mcp.web.pages.activity import send_changes
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
@@ -34,10 +35,9 @@ HOSTILE = "<img src=x onerror=alert(1)>\u202e</li>" + "x" * 10_000
 ALL = {"client": "", "tool": "", "outcome": ""}
 
 
-def event(number: int, phase: str = "ended", outcome: str = "ok", **more: Any) -> Activity:
+def event(number: int, outcome: str = "ok", **more: Any) -> Activity:
     moment = (START + timedelta(milliseconds=10 * number)).isoformat(timespec="microseconds")
-    ended = outcome if phase == "ended" else ""
-    return Activity(id=f"w{number}", kind="call", phase=phase, outcome=ended, **{"time": moment, **more})
+    return Activity(id=f"w{number}", kind="call", outcome=outcome, **{"time": moment, **more})
 
 
 def ids(activities: list[Activity]) -> list[str]:
@@ -52,29 +52,29 @@ async def opened(settings: Settings) -> AsyncIterator[App]:
 
 def test_more_than_a_reader_can_follow_is_left_out_and_counted() -> None:
     board = Board(lambda _event: True)
-    first = board.take([event(0, "began"), event(1)])
+    first = board.take([event(0, ""), event(1)])
     assert ids(first.added) == ["w1", "w0"]
     flood = board.take([event(number) for number in range(2, 302)], dropped=12)
     assert ids(flood.added) == [f"w{number}" for number in range(301, 301 - NEW_AT_ONCE, -1)]
     assert flood.not_shown == 300 - NEW_AT_ONCE + 12
-    # what was left out while it ran appears when it goes on, and is no longer missing
-    board.take([event(400, "began"), *(event(number) for number in range(401, 420))])
-    late = board.take([event(400, "step", time=event(420).time)])
+    # what was left out while it ran appears when it goes on
+    board.take([event(400, ""), *(event(number) for number in range(401, 420))])
+    late = board.take([event(400, "", time=event(420).time)])
     assert ids(late.added) == ["w400"]
     # lines that leave the page at its end are no loss
     for number in range(500, 500 + LINES):
         last = board.take([event(number)])
     assert len(board.lines) == LINES
-    assert last.not_shown == 300 - NEW_AT_ONCE + 12 + (20 - NEW_AT_ONCE) - 1
+    assert last.not_shown == 300 - NEW_AT_ONCE + 12 + (20 - NEW_AT_ONCE)
     assert last.removed
 
 
 def test_a_line_changes_in_its_place_and_what_ended_stays_as_it_is() -> None:
     board = Board(lambda _event: True)
-    board.take([event(0, "began"), event(1, "began")])
-    assert ids(board.take([event(0, "step"), event(0, outcome=LOST)]).changed) == ["w0", "w0"]
+    board.take([event(0, ""), event(1, "")])
+    assert ids(board.take([event(0, ""), event(0, outcome=LOST)]).changed) == ["w0", "w0"]
     assert board.take([event(0, outcome="timeout")]).changed[0].outcome == "timeout"  # the journal knew it
-    assert board.take([event(0, "step"), event(0, outcome="ok")]).changed == []
+    assert board.take([event(0, ""), event(0, outcome="ok")]).changed == []
     assert [(line.id, line.outcome) for line in board.lines] == [("w1", ""), ("w0", "timeout")]
 
 
@@ -83,15 +83,42 @@ def test_older_lines_find_their_places() -> None:
     board.take([event(1_000), event(3_000)], all_at_once=True)
     again = board.take([event(2_000), event(3_001)])
     assert (again.is_whole, ids(again.added)) == (True, ["w3001", "w3000", "w2000", "w1000"])
+    assert len(board.take([event(number) for number in range(100)]).added) == LINES
     assert not board.take([event(3_000 - 100)]).is_whole  # a moment late: the journal is read once a second
 
 
 def test_a_line_that_matches_no_longer_goes() -> None:
     board = Board(lambda each: each.tone == "busy")
-    board.take([event(0, "began"), event(1)])
+    board.take([event(0, ""), event(1)])
     assert ids(board.lines) == ["w0"]
     assert board.take([event(0)]).removed == ["w0"]
     assert board.lines == []
+
+
+async def test_a_row_of_the_journal_is_told_once_and_after_what_its_server_may_say(
+    settings: Settings,
+) -> None:
+    """The server tells of gates, and the journal does not: it speaks only where nobody else did."""
+    times = {1: START, 2: START, 3: datetime.now(UTC) + timedelta(hours=1), 4: START}
+    journal = [
+        JournalRow(id=number, time=at.isoformat(), event="pinned", name="x", version=1, detail={})
+        for number, at in times.items()
+    ]
+    asked: list[int] = []
+
+    class Rows:
+        def journal(self, limit: int, after: int) -> list[JournalRow]:
+            asked.append(after)
+            return [row for row in reversed(journal) if row.id > after][:limit]
+
+    feed = ActivityFeed()
+    with feed.subscribe() as subscription, anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow_journal, Rows(), feed, 1)
+            assert ids(await subscription.read()) == ["journal-2"]
+            while asked != [1, 2]:  # noqa: ASYNC110 - a thread asks
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
 
 
 async def test_the_page_tells_what_was_without_a_script(settings: Settings) -> None:

@@ -65,9 +65,9 @@ async def test_the_list_says_how_each_tool_stands_and_was_used(
     assert "verified unreviewed 2, 1 failed error just now" in rows["slugify"]
     assert "verified waits for approval unreviewed" in rows["get_rates"]
     assert "not approved" in rows["http_request"]
-    assert "provisional disabled unreviewed never called" in rows["turned_off"]
+    assert "provisional disabled unreviewed 0 never called" in rows["turned_off"]
     assert "pinned" in rows["kept_first"]
-    assert "verified never called" in rows["calculate"]
+    assert "verified 0 never called" in rows["calculate"]
     assert "thrown_away" not in rows
     assert list(rows_of(await page_of(browser, "?deleted"))) == ["Tool", "thrown_away"]
 
@@ -199,7 +199,7 @@ async def test_a_damaged_tool_says_so_and_can_be_deleted(
     (version_folder(library.home, manifest) / "tool.py").write_text("def answers(): return 'other'\n")
     page = await page_of(browser, "/answers")
     assert "quarantined" in page
-    assert "Call it" not in page
+    assert "<fieldset" not in page
     assert (await act(browser, page, "delete")).status_code == 303
 
 
@@ -220,8 +220,8 @@ async def test_what_a_stranger_wrote_is_text_with_its_hidden_characters_spelled_
     library: Library, browser: httpx.AsyncClient
 ) -> None:
     await library.publish(hostile_tool(), expected_version=0)
-    pages = [await page_of(browser, place) for place in ("", "/nasty", "/nasty/source", "?q=nasty")]
-    shown = "".join(re.sub(r"<(textarea|option)[^>]*>[^<]*", "", page) for page in pages)
+    pages = [await page_of(browser, place) for place in ("", "/nasty", "?q=nasty")]
+    shown = "".join(re.sub(r'<option value="[^"]*"', "", page) for page in pages)
     assert "&lt;U+202E&gt;" in shown
     for page in pages:
         assert "<script>alert" not in page
@@ -243,23 +243,11 @@ async def test_a_forged_time_breaks_no_page(tmp_path: Path, moment: str) -> None
             assert "answers" in await page_of(browser, place)
 
 
-async def test_a_tool_of_200_kb_is_shown_in_part_and_whole(
-    library: Library, browser: httpx.AsyncClient
-) -> None:
+async def test_a_tool_of_200_kb_is_shown_whole(library: Library, browser: httpx.AsyncClient) -> None:
     for version, first in enumerate(("VALUE_0", "VALUE_X")):
         await library.publish(large_tool(first), expected_version=version)
     assert len((await library.read("large")).code) > 200_000
     page = await page_of(browser, "/large")
-    assert len(page) < 400_000
-    assert "VALUE_11999" not in page
-    assert "VALUE_11999 = 11999" in await page_of(browser, "/large/source?version=2")
+    assert "VALUE_11999 = 11999" in page
+    assert len(page) < 1_000_000
     assert "-VALUE_0 = 0" in await page_of(browser, "/large/compare?from=1&to=2")
-
-
-async def test_an_example_fills_the_form(library: Library, browser: httpx.AsyncClient) -> None:
-    await library.publish(accepted(), expected_version=0)
-    page = await page_of(browser, "/slugify?example=1")
-    assert ">\nHello, World!</textarea>" in page
-    assert 'value="5"' in page
-    for nothing in ("99", "-1", "x", "9" * 9):
-        assert "Hello, World!</textarea>" not in await page_of(browser, f"/slugify?example={nothing}")

@@ -19,36 +19,29 @@ from starlette.routing import Route
 
 from alita_mcp.app.app import App
 from alita_mcp.errors import ToolUnavailable, UsageError
-from alita_mcp.library.catalogue.daily import UseCount
+from alita_mcp.library.catalogue.use import Use
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.rows import CatalogueEntry, JournalRow, Origin
 from alita_mcp.library.search.signature import ALL_CHOICES, signature_of
 from alita_mcp.library.trust.evidence import evidence_of, evidence_rows
 from alita_mcp.library.trust.trust import what_verifies
 from alita_mcp.library.versions.testfile import render_tests
-from alita_mcp.values import StoredVersion
+from alita_mcp.values import Example, StoredVersion
 from alita_mcp.web.differences import difference_lines
+from alita_mcp.web.pages.library import badges_of, describe_standing, waiting_versions
 from alita_mcp.web.pages.worth import list_days
 from alita_mcp.web.rendering import render
 from alita_mcp.web.schema_form import form_fields
 from alita_mcp.web.site import Site
-from alita_mcp.web.standing import badges_of, describe_standing, waiting_versions
 
-MAX_SHOWN = 30_000
-"""Characters of code that the tool's page shows; a page of its own shows all of it."""
 MAX_HIGHLIGHTED = 100_000
-"""Longer code stands there without colours."""
+"""Characters of code; more stand there without colours."""
 EXAMPLES = 20
 DAYS = 30
-ACTIONS = {
-    "pin": "Pinned: it is listed before all that are not.",
-    "unpin": "Not pinned any more.",
-    "enable": "Enabled.",
-    "disable": "Disabled: no client lists or calls it.",
-    "delete": "Deleted. You can undo this for 30 days.",
-    "rollback": "Another version is the current one.",
-}
-"""What a person may do → what the page says once it is done."""
+ACTIONS = ("pin", "unpin", "enable", "disable", "delete", "rollback")
+"""Methods of the library."""
+LESS = ("sandbox", "environment", "seeds", "took")
+"""Labels of evidence that few want to see."""
 
 
 def routes(site: Site) -> list[Route]:
@@ -57,15 +50,7 @@ def routes(site: Site) -> list[Route]:
 
     async def show(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
-        return await _show_tool(request, app, name, ACTIONS.get(request.query_params.get("done", ""), ""))
-
-    async def show_source(request: Request) -> Response:
-        """All of the code and the tests, however long."""
-        app, name = await site.app(), request.path_params["name"]
-        stored = await app.library.read(name, read_version(request.query_params))
-        texts = {"Code": stored.code, "Tests": await anyio.to_thread.run_sync(_tests_of, stored)}
-        page = partial(render, request, "source.html", stored=stored, texts=texts, most=MAX_HIGHLIGHTED)
-        return await anyio.to_thread.run_sync(page)
+        return await _show_tool(request, app, name)
 
     async def compare(request: Request) -> Response:
         library, name, asked = (await site.app()).library, request.path_params["name"], request.query_params
@@ -89,18 +74,18 @@ def routes(site: Site) -> list[Route]:
                 await app.library.rollback(name, read_version(form))
             else:
                 await getattr(app.library, action)(name)
-        return RedirectResponse(f"/ui/library/{quote(name)}?done={action}", status_code=303)
+        return RedirectResponse(f"/ui/library/{quote(name)}", status_code=303)
 
     async def export(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
-        folder = await app.library.export(name, read_version(await request.form()))
+        async with acting:
+            folder = await app.library.export(name, read_version(await request.form()))
+            packed = await anyio.to_thread.run_sync(_pack, folder)
         headers = {"content-disposition": f'attachment; filename="{folder.name}.zip"'}
-        packed = await anyio.to_thread.run_sync(_pack, folder)
         return Response(packed, media_type="application/zip", headers=headers)
 
     return [
         Route("/ui/library/{name}", show),
-        Route("/ui/library/{name}/source", show_source),
         Route("/ui/library/{name}/compare", compare),
         Route("/ui/library/{name}/export", export, methods=["POST"]),
         Route("/ui/library/{name}/do/{action}", change, methods=["POST"]),
@@ -122,7 +107,7 @@ def read_version(values: Mapping[str, Any], field: str = "version") -> int | Non
 
 
 async def _show_tool(
-    request: Request, app: App, name: str, done: str = "", *, problem: str = "", status: int = 200
+    request: Request, app: App, name: str, *, problem: str = "", status: int = 200
 ) -> Response:
     library = app.library
     await library.settle()
@@ -133,16 +118,12 @@ async def _show_tool(
             stored = await library.read(name, read_version(request.query_params), entry)
         except ToolUnavailable as damaged:
             problem, entry = problem or str(damaged), library.entry(name)
-    asked = request.query_params.get("example", "")
-    example = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else None
-    page = await anyio.to_thread.run_sync(partial(_describe, app, entry, stored, example))
-    page |= {"done": done, "problem": problem, "standing": describe_standing(entry)}
+    page = await anyio.to_thread.run_sync(_describe, app, entry, stored)
+    page |= {"problem": problem, "standing": describe_standing(entry)}
     return await anyio.to_thread.run_sync(partial(render, request, "tool.html", status=status, **page))
 
 
-def _describe(
-    app: App, entry: CatalogueEntry, stored: StoredVersion | None, example: int | None
-) -> dict[str, Any]:
+def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> dict[str, Any]:
     """What the page shows of a tool, and of the version of it that could be read; blocks."""
     library = app.library
     manifest = stored.manifest if stored else entry.manifest
@@ -161,33 +142,42 @@ def _describe(
     report, granted = stored.report, library.effective_grants.of(manifest)
     sandboxes = library.tools.sandboxes_of(name, version)
     last_call = library.tools.last_calls([name]).get(name)
-    shown = None
-    if example is not None and example < len(stored.examples):
-        shown = stored.examples[example].arguments
     days = list_days(DAYS)
     use = library.tools.daily_use(name, days[0])
     return page | {
+        "not_here": app.calls.verifier.why_not(manifest),
         "signature": signature_of(manifest, ALL_CHOICES),
-        "fields": form_fields(manifest.input_schema, shown),
+        "fields": form_fields(manifest.input_schema),
         "stages": evidence_of(report, sandboxes).stages,
-        "evidence": evidence_rows(report, sandboxes),
+        "evidence": _group(evidence_rows(report, sandboxes)),
+        "less": LESS,
         "rests_on": what_verifies(report),
-        "examples": [json.dumps(each.as_json(), ensure_ascii=False) for each in stored.examples[:EXAMPLES]],
-        "texts": {"Code": stored.code, "Tests": _tests_of(stored)},
-        "most": MAX_SHOWN,
+        "examples": [_example_row(each) for each in stored.examples[:EXAMPLES]],
+        "tests": render_tests(manifest.name, stored.code, stored.examples, manifest.varies),
+        "most": MAX_HIGHLIGHTED,
         "versions": library.tools.versions(name),
         "asked": in_words(manifest.grants),
         "granted": None if granted is None else in_words(granted),
         "making": _making(origin, library.tools.making(name, version), stored),
-        "call_days": [(day, use.get(day, UseCount()).calls) for day in days],
-        "failure_days": [(day, use.get(day, UseCount()).failures) for day in days],
+        "call_days": [(day, use.get(day, Use()).calls) for day in days],
+        "failure_days": [(day, use.get(day, Use()).failures) for day in days],
         "last_call": last_call,
     }
 
 
-def _tests_of(stored: StoredVersion) -> str:
-    manifest = stored.manifest
-    return render_tests(manifest.name, stored.code, stored.examples, manifest.varies)
+def _group(rows: list[tuple[str, str]]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for label, text in rows:
+        groups.setdefault(label, []).append(text)
+    return groups
+
+
+def _example_row(example: Example) -> tuple[str, str, str]:
+    """Arguments, what is said of the result, and the result."""
+    said = example.as_json()
+    (kind,) = example.outcome_fields
+    outcome = said[kind] if kind == "check" else json.dumps(said[kind], ensure_ascii=False)
+    return json.dumps(said.get("arguments", {}), ensure_ascii=False), kind, outcome
 
 
 def _making(origin: Origin, rows: list[JournalRow], stored: StoredVersion) -> list[tuple[str, str]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import anyio
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -18,17 +21,15 @@ from alita_mcp.app.app import App
 from alita_mcp.app.calls import ToolRunResult
 from alita_mcp.errors import AlitaError, Cancelled, InvalidArguments, SandboxError, ToolNotFound
 from alita_mcp.machine import edge_error
-from alita_mcp.owners import USER, ClientIdentity
+from alita_mcp.owners import USER
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.verification.images import decode_image
 from alita_mcp.web.pages.tool import read_version
 from alita_mcp.web.rendering import render
 from alita_mcp.web.schema_form import read_form
-from alita_mcp.web.site import Site
+from alita_mcp.web.site import WEB_PAGE, Site
 
-WEB_PAGE = ClientIdentity(client="web page")
-"""Who calls, in the journal."""
 SHOWN_WITHIN_S = 1.0
 """A call that takes longer is shown as running, and asked about again as often."""
 MAX_SHOWN = 20_000
@@ -40,8 +41,8 @@ class FinishedCall(NamedTuple):
     """What a call gave."""
 
     answer: ToolRunResult
-    picture: bytes | None
-    """Its image as PNG, where it is one and can be drawn."""
+    picture: str
+    """Its image as PNG in base64; empty where it is none, or cannot be drawn."""
 
     @property
     def text(self) -> str:
@@ -93,12 +94,6 @@ def routes(site: Site) -> list[Route]:
         headers = {"content-disposition": f'attachment; filename="{name}.{kind}"'}
         return Response(content, media_type=types[kind], headers=headers)
 
-    async def picture(request: Request) -> Response:
-        job = await find_call(request)
-        if job.outcome is None or job.outcome.picture is None:
-            raise ToolNotFound("This call has no picture.", hint="Call the tool again.")
-        return Response(job.outcome.picture, media_type="image/png")
-
     async def find_call(request: Request) -> Job[FinishedCall]:
         app = await site.app()
         return app.jobs.find_job(request.path_params["call"], "run_tool", owner=USER)
@@ -109,7 +104,6 @@ def routes(site: Site) -> list[Route]:
         Route(call, show),
         Route(f"{call}/cancel", cancel, methods=["POST"]),
         Route(f"{call}/result", download),
-        Route(f"{call}/picture", picture),
     ]
 
 
@@ -118,13 +112,13 @@ def _work(app: App, name: str, arguments: dict[str, Any], version: int | None) -
         await on_stage("running")
         async with app.preparation.report(on_stage):
             answer = await app.run_tool(name, arguments, version, identity=WEB_PAGE, on_stage=on_stage)
-        drawn = None
+        png: bytes | None = None
         if answer.is_image and answer.result.value["format"] == "png":
-            drawn = decode_image(answer.result.value)
+            png = decode_image(answer.result.value)
         elif answer.is_image:
             with suppress(SandboxError):  # the SVG itself can be downloaded
-                drawn = await app.calls.draw_svg(answer)
-        return FinishedCall(answer, drawn)
+                png = await app.calls.draw_svg(answer)
+        return FinishedCall(answer, base64.b64encode(png or b"").decode())
 
     return work
 
@@ -143,7 +137,10 @@ async def _show_call(request: Request, name: str, job: Job[FinishedCall]) -> Res
             log.error("A call of %s from the page failed", name, exc_info=found)
             failure = AlitaError("Internal error.", hint="The server's log has the details.")
     seconds = round((job.finished or time.monotonic()) - job.started, 1)
-    return _render_call(request, name=name, job=job, failure=failure, seconds=seconds, most=MAX_SHOWN)
+    show = partial(
+        _render_call, request, name=name, job=job, failure=failure, seconds=seconds, most=MAX_SHOWN
+    )
+    return await anyio.to_thread.run_sync(show)
 
 
 def _render_call(request: Request, **values: Any) -> Response:
