@@ -7,26 +7,24 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import anyio
 from pydantic import ConfigDict, Field, field_validator
 
-from alita_mcp.errors import AlitaError
-from alita_mcp.library.clock import now
+from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, ToolNotFound, ToolUnavailable
+from alita_mcp.library.journal.calls import words_of_query
 from alita_mcp.library.private_text import without_secrets
 from alita_mcp.owners import ClientIdentity
-from alita_mcp.progress import ReportStage, StageOutcome
+from alita_mcp.progress import ReportStage, StageOutcome, ignore_stage
 from alita_mcp.texts import clip, one_line
 from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import Value
 
 Kind = Literal["search", "call", "synthesis", "code", "task", "change"]
 """`change`: what a person or the policy decided about a tool; only the journal tells of it."""
-Phase = Literal["began", "step", "ended"]
-Tone = Literal["busy", "ok", "warn", "bad"]
-
 KEPT = 200
 """Pieces of work that a feed remembers, and that wait for one subscriber at most."""
 MAX_STEPS = 40
@@ -39,10 +37,9 @@ LOST = "lost"
 """Outcome of work whose server ended before it could tell."""
 _OK = ("ok", "match", "created", "exists", "solved")
 _WARN = (
-    "none", "possible", "needs_approval", "needs_code", "cancelled", "refused", "unsolved", "stopped", LOST,
+    "none", "possible", "not approved", "quarantined", "needs_approval", "needs_code", "cancelled", "refused",
+    "unsolved", "stopped", LOST,
 )  # fmt: skip
-
-
 _SAID = ("activity", "client", "seconds", "status")
 _COMPARED = ("expected", "got")
 
@@ -64,9 +61,8 @@ class Activity(Value):
 
     model_config = ConfigDict(extra="ignore")  # as Step
 
-    id: str = Field(pattern=r"^[\w-]{1,64}$")
+    id: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     kind: Kind
-    phase: Phase
     outcome: str = ""
     """How it ended; empty before."""
     client: str = ""
@@ -75,7 +71,7 @@ class Activity(Value):
     """A line about it: the words of a search, what is made, why it was rejected."""
     time: str
     """When this event happened: ISO 8601, UTC."""
-    seconds: float = 0.0
+    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Since it began."""
     detail: dict[str, str] = Field(default_factory=dict)
     steps: tuple[Step, ...] = ()
@@ -93,68 +89,70 @@ class Activity(Value):
         return datetime.fromisoformat(self.time)
 
     @property
-    def tone(self) -> Tone:
+    def tone(self) -> Literal["busy", "ok", "warn", "bad"]:
         """How it stands, in a word for its colour."""
-        if self.phase != "ended":
+        if not self.outcome:
             return "busy"
-        return "ok" if self.outcome in _OK else "warn" if self.outcome in _WARN else "bad"
+        if self.outcome in _WARN:
+            return "warn"
+        return "ok" if self.outcome in _OK or self.kind == "change" else "bad"
+
+    def describe(self) -> Activity:
+        """Itself."""
+        return self
 
 
 class Subscription:
     """What one listener has not read yet: of each piece of work the newest event, and of too many the newest."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Activity] = {}
+        self._waiting: dict[str, Activity | Work] = {}
         self._arrived = anyio.Event()
-        self.dropped = 0
-        """Pieces of work that were dropped unread since anybody asked."""
+        self._dropped = 0
 
-    def add(self, activity: Activity) -> None:
+    def add(self, event: Activity | Work) -> None:
         """Keeps an event until it is read; never waits."""
-        self._waiting.pop(activity.id, None)
-        self._waiting[activity.id] = activity
+        self._waiting.pop(event.id, None)
+        self._waiting[event.id] = event
         if len(self._waiting) > KEPT:
             del self._waiting[next(iter(self._waiting))]
-            self.dropped += 1
+            self._dropped += 1
         self._arrived.set()
 
     def drop(self, count: int) -> None:
         """Counts what was dropped on the way here."""
-        self.dropped += count
+        self._dropped += count
         self._arrived.set()
 
     def take_dropped(self) -> int:
         """How many pieces of work were dropped unread since the last time."""
-        dropped, self.dropped = self.dropped, 0
+        dropped, self._dropped = self._dropped, 0
         return dropped
 
     async def read(self) -> list[Activity]:
         """All that waits, the oldest first; waits until there is something, or something was dropped."""
         await self._arrived.wait()
         self._arrived = anyio.Event()
-        events, self._waiting = list(self._waiting.values()), {}
-        return events
+        events, self._waiting = self._waiting, {}
+        return [event.describe() for event in events.values()]
 
 
 class ActivityFeed:
     """Passes events on to whoever listens, on the event loop; publishing neither waits nor fails."""
 
     def __init__(self) -> None:
-        self._recent: dict[str, Activity] = {}
+        self._recent: dict[str, Activity | Work] = {}
         self._subscriptions: list[Subscription] = []
 
-    def publish(self, activity: Activity) -> None:
-        """Tells all listeners, and remembers it for those to come; what has ended stays as it is."""
-        known = self._recent.get(activity.id)
-        if known is not None and known.phase == "ended" and known.outcome != LOST:
-            return
-        self._recent.pop(activity.id, None)
-        self._recent[activity.id] = activity
+    def publish(self, event: Activity | Work) -> None:
+        """Tells all listeners, and remembers the piece of work for those to come."""
+        self._recent.pop(event.id, None)
+        self._recent[event.id] = event
         if len(self._recent) > KEPT:
-            ended = (each.id for each in self._recent.values() if each.phase == "ended")
+            ended = (each.id for each in self._recent.values() if each.outcome)
             del self._recent[next(ended, next(iter(self._recent)))]
         for subscription in self._subscriptions:
-            subscription.add(activity)
+            subscription.add(event)
 
     def drop(self, count: int) -> None:
         """Tells all listeners that so many pieces of work were dropped on the way here."""
@@ -164,14 +162,14 @@ class ActivityFeed:
     @property
     def recent(self) -> list[Activity]:
         """The pieces of work that are under way or ended lately, those with the newest events last."""
-        return list(self._recent.values())
+        return [event.describe() for event in self._recent.values()]
 
     @contextmanager
     def subscribe(self) -> Iterator[Subscription]:
         """Hears all events from here on, and first what is remembered."""
         subscription = Subscription()
-        for activity in self._recent.values():
-            subscription.add(activity)
+        for event in self._recent.values():
+            subscription.add(event)
         self._subscriptions.append(subscription)
         try:
             yield subscription
@@ -179,14 +177,18 @@ class ActivityFeed:
             self._subscriptions.remove(subscription)
 
     @contextmanager
-    def follow(
-        self, kind: Kind, identity: ClientIdentity, *, tool: str = "", text: str = "", work_id: str = ""
-    ) -> Iterator[Work]:
-        """Publishes that work begins, and in the end how it ended, whatever ends it."""
-        work = Work(self, kind, identity, tool, text, work_id)
-        work.publish("began")
+    def follow(self, kind: Kind, identity: ClientIdentity, **more: Any) -> Iterator[Work]:
+        """Publishes that work begins, and in the end how it ended, whatever ends it; `more` are fields of `Work`."""
+        work = Work(self, kind, identity, **more)
+        self.publish(work)
         try:
             yield work
+        except (ToolNotFound, ToolUnavailable, InvalidArguments) as refused:
+            work.end("refused", text=type(refused).__name__)
+            raise
+        except SandboxError as failure:
+            work.end("sandbox failed", text=failure.message)
+            raise
         except AlitaError as failure:
             work.end("failed", text=type(failure).__name__)
             raise
@@ -194,104 +196,79 @@ class ActivityFeed:
             work.end("cancelled")
             raise
         finally:
-            work.end("failed")  # unless it has ended
+            if not work.outcome:
+                work.end("failed")
 
 
+@dataclass(eq=False)
 class Work:
-    """One piece of work that is published as it goes on; called with a stage, as any `ReportStage`."""
+    """One piece of work that goes on; the `ReportStage` of its stages. What people see is made when it is read."""
 
-    def __init__(
-        self, feed: ActivityFeed, kind: Kind, identity: ClientIdentity, tool: str, text: str, work_id: str
-    ) -> None:
-        self._feed = feed
-        self.id = work_id or secrets.token_hex(8)
-        """The journal's line about it names it too, so that nobody shows it twice."""
-        self._kind = kind
-        self._client = name_client(identity)
-        self._tool, self._text = shown_text(tool, MAX_NAME), shown_text(text)
-        self._began = time.monotonic()
-        self._steps: list[Step] = []
-        self._outcome = ""
-        self._detail: dict[str, str] = {}
+    feed: ActivityFeed
+    kind: Kind
+    identity: ClientIdentity
+    tool: str = ""
+    text: str = ""
+    query: str = ""
+    """What a client asks for, shown in place of a text unless it looks private."""
+    on_stage: ReportStage = ignore_stage
+    """Hears each stage too."""
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    """The journal's line about it names it too, so that nobody shows it twice."""
+    outcome: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    steps: list[tuple[str, str, str]] = field(default_factory=list)
+    began: float = field(default_factory=time.time)
+    changed: float = field(default_factory=time.time)
 
     async def __call__(self, stage: str) -> None:
         """A stage begins, or says more: `environment: …`."""
         name, _, more = stage.partition(": ")
-        step = Step(stage=shown_text(name, MAX_NAME), text=shown_text(more))
-        if self._steps and (self._steps[-1].stage, self._steps[-1].outcome) == (step.stage, ""):
-            self._steps[-1] = step
-        else:
-            self._steps.append(step)
-        self.publish("step")
-
-    def also(self, on_stage: ReportStage) -> ReportStage:
-        """Hears what `on_stage` hears, and how stages end."""
-        return _Both(self, on_stage)
+        is_known = bool(self.steps) and self.steps[-1][:2] == (name, "")
+        self._put(len(self.steps) - is_known, (name, "", more))
+        await self.on_stage(stage)
 
     def end_stage(self, stage: str, outcome: StageOutcome, text: str = "") -> None:
         """A stage ended; without its beginning it is a step of its own."""
-        ended = Step(stage=shown_text(stage, MAX_NAME), outcome=outcome, text=shown_text(text))
-        begun = (
-            place for place, step in enumerate(self._steps) if (step.stage, step.outcome) == (ended.stage, "")
-        )
-        place = next(begun, None)
-        if place is None:
-            self._steps.append(ended)
-        else:
-            self._steps[place] = ended
-        self.publish("step")
+        begun = (place for place, step in enumerate(self.steps) if step[:2] == (stage, ""))
+        self._put(next(begun, len(self.steps)), (stage, outcome, text))
+
+    def _put(self, place: int, step: tuple[str, str, str]) -> None:
+        self.steps[place : place + 1] = [step]
+        del self.steps[:-MAX_STEPS]
+        self.changed = time.time()
+        self.feed.publish(self)
 
     def end(
         self, outcome: str, *, tool: str = "", text: str = "", detail: Mapping[str, Any] | None = None
     ) -> None:
         """The work ended; only the first word on that counts."""
-        if not self._outcome:
-            self._outcome = outcome
-            self._tool = shown_text(tool, MAX_NAME) or self._tool
-            self._text = shown_text(text) or self._text
-            self._detail = shown_detail(detail or {})
-            self.publish("ended")
+        if not self.outcome:
+            self.outcome, self.detail = outcome, detail or {}
+            self.tool, self.text = tool or self.tool, text or self.text
+            self.changed = time.time()
+            self.feed.publish(self)
 
-    def publish(self, phase: Phase) -> None:
-        """Publishes how it stands."""
-        del self._steps[:-MAX_STEPS]
-        # not validated: that takes time, and nothing that a client says may fail the work
-        activity = Activity.model_construct(
+    def describe(self) -> Activity:
+        """The work as it stands; nothing that a client says can fail that, so it is not validated."""
+        return Activity.model_construct(
             id=self.id,
-            kind=self._kind,
-            phase=phase,
-            outcome=self._outcome,
-            client=self._client,
-            tool=self._tool,
-            text=self._text,
-            time=now(),
-            seconds=round(time.monotonic() - self._began, 3),
-            detail=self._detail,
-            steps=tuple(self._steps),
+            kind=self.kind,
+            outcome=self.outcome,
+            client=show_text(self.identity.client, MAX_NAME) or COMMAND_LINE,
+            tool=show_text(self.tool, MAX_NAME),
+            text=show_text(self.text or words_of_query(self.query)),
+            time=datetime.fromtimestamp(self.changed, UTC).isoformat(timespec="microseconds"),
+            seconds=round(max(0.0, self.changed - self.began), 3),
+            detail=show_detail(self.detail),
+            steps=tuple(
+                Step(stage=show_text(stage, MAX_NAME), outcome=outcome, text=show_text(text))
+                for stage, outcome, text in self.steps
+            ),
         )
-        self._feed.publish(activity)
 
 
-class _Both:
-    """A `ReportStage` that passes stages on to two, and their ends to the work."""
-
-    def __init__(self, work: Work, on_stage: ReportStage) -> None:
-        self._work, self._on_stage = work, on_stage
-
-    async def __call__(self, stage: str) -> None:
-        await self._work(stage)
-        await self._on_stage(stage)
-
-    def end_stage(self, stage: str, outcome: StageOutcome, text: str) -> None:
-        self._work.end_stage(stage, outcome, text)
-
-
-def name_client(identity: ClientIdentity) -> str:
-    """The client as people are shown it; every client has a name."""
-    return shown_text(identity.client, MAX_NAME) or COMMAND_LINE
-
-
-def shown_detail(detail: Mapping[str, Any]) -> dict[str, str]:
+def show_detail(detail: Mapping[str, Any]) -> dict[str, str]:
     """Fields as texts of bounded length, without keys and hidden characters; what other fields say is left out."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -301,6 +278,6 @@ def shown_detail(detail: Mapping[str, Any]) -> dict[str, str]:
     return {name: spell_hidden(without_secrets(clip(text, MAX_DETAIL))) for name, text in texts.items()}
 
 
-def shown_text(text: str, limit: int = MAX_TEXT) -> str:
+def show_text(text: str, limit: int = MAX_TEXT) -> str:
     """One line of bounded length, without keys and hidden characters."""
     return spell_hidden(without_secrets(one_line(text[: 4 * limit], limit))) if text else ""

@@ -11,10 +11,10 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.app.activity import ActivityFeed, Work
+from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.svg import draw_svg
 from alita_mcp.app.version_verifier import Lacks, VersionVerifier
-from alita_mcp.errors import InvalidArguments, SandboxError, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.naming import not_current_error
@@ -126,74 +126,56 @@ class Calls:
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
-        text = f"called by {chain[-1]}" if chain else ""
-        with self._feed.follow("call", identity, tool=name, text=text) as work:
+        called_by = f"called by {chain[-1]}" if chain else ""
+        with self._feed.follow("call", identity, tool=name, text=called_by, on_stage=on_stage) as work:
+            # 1. Refuse what could only fail, before gates run or a person is asked.
+            entry = self._library.entry(name)
+            if entry.state == "enabled":
+                if entry.manifest.packages or not entry.manifest.grants.is_pure:
+                    self.verifier.check(entry.manifest)
+                if version is not None or not entry.sandboxes:
+                    await self.verifier.verify_unproven(name, version, len(chain), work)
+                    entry = self._library.entry(name)
+            self._library.check_callable(entry)
+            stored = await self._library.read(name, version, entry)
+            manifest = stored.manifest
+            if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
+                raise not_current_error(name, manifest.version, entry.manifest.version)
+
+            # 2. Check the arguments.
+            fits = partial(validate_arguments, manifest.input_schema, arguments)
+            arguments = await off_loop(fits, large=is_large(arguments))
+
+            # 3. Run. Whatever ends the call is journalled.
+            call = _Call(stored, arguments, chain, identity, kind_of_calls(self.sandbox), work.id)
             try:
-                return await self._run_followed(work, name, arguments, version, chain, identity, on_stage)
-            except (ToolNotFound, ToolUnavailable, InvalidArguments) as refused:
-                work.end("refused", text=type(refused).__name__)
+                result = await self._run_in_sandbox(call, work)
+            except SandboxError as failure:
+                self.verifier.forget_environment(stored)
+                said = {"error": type(failure).__name__, "message": failure.message[:500]}
+                self._library.calls.record_sandbox_failure(
+                    name, manifest.version, **said, **call.journal_detail()
+                )
                 raise
-
-    async def _run_followed(
-        self,
-        work: Work,
-        name: str,
-        arguments: dict[str, Any],
-        version: int | None,
-        chain: tuple[str, ...],
-        identity: ClientIdentity,
-        on_stage: ReportStage,
-    ) -> ToolRunResult:
-        on_stage = work.also(on_stage)
-        # 1. Refuse what could only fail, before gates run or a person is asked.
-        entry = self._library.entry(name)
-        if entry.state == "enabled":
-            if entry.manifest.packages or not entry.manifest.grants.is_pure:
-                self.verifier.check(entry.manifest)
-            if version is not None or not entry.sandboxes:
-                await self.verifier.verify_unproven(name, version, len(chain), on_stage)
-                entry = self._library.entry(name)
-        self._library.check_callable(entry)
-        stored = await self._library.read(name, version, entry)
-        manifest = stored.manifest
-        if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
-            raise not_current_error(name, manifest.version, entry.manifest.version)
-
-        # 2. Check the arguments.
-        fits = partial(validate_arguments, manifest.input_schema, arguments)
-        arguments = await off_loop(fits, large=is_large(arguments))
-
-        # 3. Run. Whatever ends the call is journalled.
-        call = _Call(stored, arguments, chain, identity, kind_of_calls(self.sandbox), work.id)
-        try:
-            result = await self._run_in_sandbox(call, on_stage)
-        except SandboxError as failure:
-            self.verifier.forget_environment(stored)
-            said = {"error": type(failure).__name__, "message": failure.message[:500]}
-            self._library.calls.record_sandbox_failure(
-                name, manifest.version, **said, **call.journal_detail()
-            )
-            work.end("sandbox failed", text=said["message"], detail=call.journal_detail())
-            raise
-        except anyio.get_cancelled_exc_class():
+            except anyio.get_cancelled_exc_class():
+                self._library.calls.record(
+                    name, manifest.version, ok=True, status="cancelled", **call.journal_detail()
+                )
+                raise
+            # What a program or another tool calls again and again would not have been written again and again.
+            spared = len(stored.code.encode()) if result.ok and not chain else 0
+            detail = call.journal_detail()
             self._library.calls.record(
-                name, manifest.version, ok=True, status="cancelled", **call.journal_detail()
+                name,
+                manifest.version,
+                ok=result.ok,
+                status=result.status,
+                code_bytes=spared,
+                identity=identity,
+                **detail,
             )
-            raise
-        # What a program or another tool calls again and again would not have been written again and again.
-        spared = len(stored.code.encode()) if result.ok and not chain else 0
-        detail = call.journal_detail()
-        self._library.calls.record(
-            name,
-            manifest.version,
-            ok=result.ok,
-            status=result.status,
-            code_bytes=spared,
-            identity=identity,
-            **detail,
-        )
-        work.end(result.status, detail=detail)
-        return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox)
+            work.end(result.status, detail=detail)
+            return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox)
 
     async def _run_in_sandbox(self, call: _Call, on_stage: ReportStage) -> RunResult:
         stored, manifest, chain = call.stored, call.stored.manifest, call.chain

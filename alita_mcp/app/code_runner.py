@@ -98,28 +98,21 @@ class CodeRunner:
             SandboxError: the sandbox failed, not the code.
         """
         text = f"a step of session {request.session}" if request.session else ""
-        with self._feed.follow("code", identity, text=text) as work:
-            on_stage = work.also(on_stage)
-            outcome = await self._run_followed(work, request, identity, on_stage, person, shown, files)
+        with self._feed.follow("code", identity, text=text, on_stage=on_stage) as work:
+            outcome = await self._run_followed(work, request, identity, person, shown, files)
             if isinstance(outcome, CodeWaits):
                 work.end(outcome.status, text=", ".join(outcome.grants))
             else:
                 run = outcome.run
-                fields = {
-                    "error": run.error_type,
-                    "sandbox": run.sandbox,
-                    "tools": run.tools,
-                    "run": outcome.id,
-                }
-                work.end(run.status, detail=fields)
+                fields = {"sandbox": run.sandbox, "tools": run.tools, "run": outcome.id}
+                work.end(run.status, text=run.error_type, detail=fields)
         return outcome
 
     async def _run_followed(
         self,
-        work: Work,
+        on_stage: Work,
         request: CodeRequest,
         identity: ClientIdentity,
-        on_stage: ReportStage,
         person: PendingQuestions | None,
         shown: ShowManifest,
         files: Path | None,
@@ -153,7 +146,7 @@ class CodeRunner:
                     run = outer.add_calls(run)
                 run = add_advice(run, request)
             run = _without_secrets(run, broker)
-            return await self._record(request, identity, run, broker, activity=work.id)
+            return await self._record(request, identity, run, broker, activity=on_stage.id)
         finally:
             self._under_way -= 1
 

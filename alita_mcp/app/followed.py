@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from alita_mcp.app.activity import ActivityFeed
-from alita_mcp.app.journal_activity import words_of_outcome
 from alita_mcp.errors import AlitaError
-from alita_mcp.library.journal.calls import words_of_query
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.owners import ClientIdentity
@@ -25,11 +23,11 @@ async def search_tools(
     feed: ActivityFeed, library: Library, query: str, limit: int, identity: ClientIdentity
 ) -> SearchAnswer:
     """Tools that serve a need, best first; the search is published, and journalled if nothing fits."""
-    with feed.follow("search", identity, text=words_of_query(query)) as work:
+    with feed.follow("search", identity, query=query) as work:
         found = await library.search(query, limit)
         library.calls.record_search(query, found, identity, activity=work.id)
-        best = found.results[0].name if found.results and found.fit != "none" else ""
-        work.end(found.fit, tool=best, detail={"found": [hit.name for hit in found.results]})
+        names = [hit.name for hit in found.results]
+        work.end(found.fit, tool=names[0] if found.fit != "none" else "", detail={"found": names})
     return found
 
 
@@ -41,14 +39,14 @@ async def make_tool(
     models: RoleModels | None = None,
 ) -> Outcome:
     """The outcome of a synthesis, whose stages and gates are published; raises as `Toolsmith.make`."""
-    with feed.follow(
-        "synthesis", request.client, tool=request.name, text=words_of_query(request.description)
-    ) as work:
+    name, words = request.name, request.description
+    with feed.follow("synthesis", request.client, tool=name, query=words, on_stage=on_stage) as work:
         try:
-            outcome = await toolsmith.make(request, work.also(on_stage), models, activity=work.id)
+            outcome = await toolsmith.make(request, work, models, activity=work.id)
         except AlitaError as failure:
             work.end("failed", text=failure.message)
             raise
+        described = describe_outcome(outcome)
         tool = outcome.tool if isinstance(outcome, Published | Exists) else ""
-        work.end(outcome.status, tool=tool, **words_of_outcome(describe_outcome(outcome)))
+        work.end(outcome.status, tool=tool, text=described.pop("reason", ""), detail=described)
     return outcome

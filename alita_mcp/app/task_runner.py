@@ -120,7 +120,7 @@ class TaskRunner:
             raise no_model_for_tasks(self._settings)
         run = run or secrets.token_hex(16)
         feed = self._flows.activity
-        with feed.follow("task", identity, text=request.task, work_id=run) as work:
+        with feed.follow("task", identity, text=request.task, id=run) as work:
 
             async def report(event: TaskEvent) -> None:
                 await report_task(work, event)

@@ -24,8 +24,7 @@ async def status(*, output: Printer) -> None:
     if not value["is_set_up"]:
         lines = [f"Nothing is set up yet: there is no library in {settings.home}."]
         steps = [
-            ("alita install CLIENT", "let Claude, Cursor or another client start the server"),
-            ("alita prepare", "make the sandbox ready before the first call"),
+            ("alita setup", "set up a model, your clients and the sandbox"),
             ("alita demo", "watch a tool being made, proved and used"),
         ]
     else:

@@ -30,13 +30,14 @@ def ui(*, port: Port = PORT, output: Printer) -> int:
         alita ui
         alita ui --port 9000
     """
+    from alita_mcp.cli.setup.model import offer_model
     from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Refused, find_endpoint
     from alita_mcp.server.transports.local.servers import ask_for_link
     from alita_mcp.settings import read_settings, whole_environment
 
-    settings, environment = read_settings(), whole_environment()
-    if settings.model is None:
+    if not offer_model(output, once=True):
         output.hint("No model is set, so nothing answers tasks here: `alita setup` asks for one.")
+    settings, environment = read_settings(), whole_environment()
     if environment.get(SWITCH, "").lower() not in OFF:
         try:
             link = ask_for_link(find_endpoint(environment, str(Path.cwd())), port)

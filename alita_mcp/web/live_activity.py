@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import anyio
 import anyio.to_thread
@@ -22,7 +22,9 @@ NEW_AT_ONCE = 10
 ROWS = 500
 """Rows of the journal that are searched for those to show."""
 READ_JOURNAL_EVERY_S = 1.0
-LATE = timedelta(seconds=2)
+SETTLED = timedelta(seconds=1)
+"""Rows are read so old: until then the server itself may tell more of the same work."""
+LATE = timedelta(seconds=5)
 """A line that is so much older than the newest one does not belong above it."""
 REMEMBERED = 5_000
 
@@ -43,7 +45,13 @@ async def follow_home(site: Site, feed: ActivityFeed, last_row: int) -> None:
 async def _follow_journal(library: Library, feed: ActivityFeed, last_row: int) -> None:
     while True:
         await anyio.sleep(READ_JOURNAL_EVERY_S)
-        for row in reversed(await read_journal(library, last_row)):
+        rows = await read_journal(library, last_row)
+        if len(rows) == ROWS:
+            feed.drop(rows[-1].id - last_row - 1)
+        settled = (datetime.now(UTC) - SETTLED).isoformat()
+        for row in reversed(rows):
+            if row.time > settled:
+                break
             last_row = row.id
             if activity := activity_of(row):
                 feed.publish(activity)
@@ -76,7 +84,6 @@ class Board:
         self._matches = matches
         self._shown: dict[str, Activity] = {}
         self._ended: dict[str, None] = {}
-        self._left_out: dict[str, None] = {}
         self._not_shown = 0
 
     @property
@@ -94,8 +101,8 @@ class Board:
         for event in events:
             if event.id in self._ended:
                 continue
-            if event.phase == "ended" and event.outcome != LOST:
-                _remember(self._ended, event.id)
+            if event.outcome not in ("", LOST):
+                self._ended[event.id] = None
             if event.id in self._shown:
                 changed.append(event)
             elif self._matches(event):
@@ -114,21 +121,12 @@ class Board:
             return Changes(added=self.lines, is_whole=True, not_shown=self._not_shown)
 
         added = fresh[-NEW_AT_ONCE:]
-        for event in fresh[:-NEW_AT_ONCE]:
-            self._not_shown += event.id not in self._left_out
-            _remember(self._left_out, event.id)
-        for event in added:
-            self._not_shown -= event.id in self._left_out
-            self._left_out.pop(event.id, None)
-            self._shown[event.id] = event
+        self._not_shown += len(fresh) - len(added)
+        self._shown |= {event.id: event for event in added}
         surplus = list(self._shown)[: max(0, len(self._shown) - LINES)]
         for name in surplus:
             del self._shown[name]
         changed = [event for event in changed if event.id in self._shown]
+        for name in list(self._ended)[:-REMEMBERED]:
+            del self._ended[name]
         return Changes(added[::-1], changed, [*gone, *surplus], not_shown=self._not_shown)
-
-
-def _remember(known: dict[str, None], name: str) -> None:
-    known[name] = None
-    if len(known) > REMEMBERED:
-        del known[next(iter(known))]

@@ -19,24 +19,23 @@ from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from alita_mcp.errors import AlitaError, LibraryError, SandboxBusy, SandboxError, ToolNotFound, TooMany
+from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.machine import edge_error
 from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, tool, tool_calls, worth
 from alita_mcp.web.rendering import render
 from alita_mcp.web.security import (
+    NOT_SIGNED_IN,
     SECURITY_HEADERS,
     SESSION_S,
     Refusal,
-    Session,
     check_request,
-    is_encrypted,
-    is_longer_than,
     refuse_other_pages,
 )
 from alita_mcp.web.site import Site
 
 FIRST_PAGE = "/ui/ask"
-MAX_SIGN_IN_BYTES = 4_096
+STATIC = "/ui/static"
+MAX_CODE = 4_096
 MAX_SIGN_INS = 8
 """At once: who has no session yet may hold no more connections than these."""
 SIGN_IN_WITHIN_S = 5.0
@@ -47,7 +46,7 @@ PAUSED = (
     b"Reload this one to see it live.</p>\n\nevent: done\ndata: \n\n"
 )
 FOREVER = "public, max-age=31536000, immutable"
-"""For files whose URL changes with what they hold."""
+"""For the static files: their URLs change with what they hold."""
 
 log = logging.getLogger(__name__)
 
@@ -60,53 +59,44 @@ PAGES: Sequence[PageRoutes] = [
 
 def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
     """The pages; the server decides which hosts and origins may reach them."""
-    sign_ins = anyio.CapacityLimiter(MAX_SIGN_INS)
-
-    def sign_in(request: Request, status: int = 200, message: str = "", hint: str = "") -> Response:
-        takes_token = site.sessions.takes_token
-        return render(
-            request, "sign_in.html", status=status, message=message, hint=hint, takes_token=takes_token
-        )
+    sessions = site.sessions
+    signing_in = anyio.CapacityLimiter(MAX_SIGN_INS)
 
     async def enter(request: Request) -> Response:
         """Exchanges a one-time code, or the token, for a session."""
+        given = request.query_params.get("code", "")
         if request.method == "POST":
-            refuse_other_pages(request)
             given = await read_code(request)
-        else:
-            given = request.query_params.get("code", "")
         if not given or request.method == "HEAD":
-            return sign_in(request)
+            raise Refusal(401, NOT_SIGNED_IN)
         try:
-            cookie = site.sessions.enter(given)
+            cookie = sessions.enter(given)
         except Refusal:
-            if request.method == "GET" and site.sessions.read(request):  # a link that was kept
+            if request.method == "GET" and sessions.read(request):  # a link that was kept
                 return RedirectResponse(FIRST_PAGE, status_code=303)
             raise
         # A redirect would belong to whichever site the link was clicked on, and get no strict cookie.
         response = render(request, "entered.html", page=FIRST_PAGE)
+        is_secure = "https" in (request.url.scheme, request.headers.get("origin", "").partition(":")[0])
         response.set_cookie(
-            site.sessions.cookie, cookie, max_age=SESSION_S, path="/ui",
-            httponly=True, samesite="strict", secure=is_encrypted(request),
-        )  # fmt: skip
+            sessions.cookie, cookie, SESSION_S, path="/ui", secure=is_secure, httponly=True, samesite="strict"
+        )
         return response
 
     async def read_code(request: Request) -> str:
-        """What somebody without a session typed; a slow or large form takes nothing from others."""
-        if is_longer_than(MAX_SIGN_IN_BYTES, request):
-            raise Refusal(413, "This is too long for a token.")
+        """What somebody without a session typed; they may hold few connections, and none for long."""
+        refuse_other_pages(request)
         try:
-            sign_ins.acquire_on_behalf_of_nowait(request)
+            signing_in.acquire_on_behalf_of_nowait(request)
         except anyio.WouldBlock:
             raise Refusal(429, "Too many sign in at once.", hint="Try again in a moment.") from None
         try:
             with anyio.fail_after(SIGN_IN_WITHIN_S):
-                return str((await request.form()).get("code", ""))
+                return str((await request.form(max_part_size=MAX_CODE)).get("code", ""))
         except TimeoutError:
             raise Refusal(408, "The form did not arrive in time.", hint="Send it again.") from None
         finally:
-            sign_ins.release_on_behalf_of(request)
-            await request.close()
+            signing_in.release_on_behalf_of(request)
 
     async def find_nothing(_request: Request) -> NoReturn:
         raise HTTPException(404)
@@ -117,36 +107,46 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
     async def show_problem(request: Request, failed: Exception) -> Response:
         """What was raised, as a page, or as a line above the page where htmx asked."""
         status, message, hint = explain(failed)
-        if request.headers.get("hx-request") == "true":
-            response: Response = render(request, "_problem.html", status=status, message=message, hint=hint)
-            response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
-            if status == 401:
-                response.headers["hx-refresh"] = "true"
-            return response
         if status == 401:
-            return sign_in(request, status)
-        if getattr(request.state, "session", None) is None:
-            return sign_in(request, status, message, hint)
-        return render(request, "error.html", status=status, message=message, hint=hint)
+            message = ""  # the form says it
+        is_part = request.headers.get("hx-request") == "true"
+        template = (
+            "_problem.html"
+            if is_part
+            else "error.html"
+            if hasattr(request.state, "session")
+            else "sign_in.html"
+        )
+        response = render(
+            request,
+            template,
+            status=status,
+            message=message,
+            hint=hint,
+            takes_token=sessions.token is not None,
+        )
+        if is_part:
+            response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
+        if status == 401:
+            response.headers["hx-refresh"] = "true"
+        return response
 
     router = Router(
         [
             Route("/", show_first_page),
             Route("/ui", show_first_page),
             Route("/ui/enter", enter, methods=["GET", "POST"]),
-            Mount("/ui/static", GZipMiddleware(_Static(packages=[("alita_mcp.web", "static")]))),
+            Mount(STATIC, GZipMiddleware(StaticFiles(packages=[("alita_mcp.web", "static")]))),
             *(
-                Route(route.path, check_request(site.sessions, route.endpoint), methods=route.methods)
+                Route(route.path, check_request(sessions, route.endpoint), methods=route.methods)
                 for page in pages
                 for route in page(site)
             ),
-            Route("/ui/{path:path}", check_request(site.sessions, find_nothing)),
+            Route("/ui/{path:path}", check_request(sessions, find_nothing)),
         ]
     )
     handlers = dict.fromkeys((HTTPException, Exception), show_problem)
     application = ExceptionMiddleware(router, handlers=handlers)
-
-    streams: dict[anyio.CancelScope, Session | None] = {}
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         """Adds the security headers to every response; ends a session's oldest event stream where it has too many."""
@@ -154,21 +154,23 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
+                if scope["path"].startswith(STATIC) and message["status"] == 200:
+                    headers["cache-control"] = FOREVER
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 if headers.get("content-type", "").startswith("text/event-stream"):
-                    session = scope["state"].get("session")
-                    others = [stream for stream, whose in streams.items() if whose == session]
+                    session = scope["state"]["session"]
+                    others = [stream for stream, whose in sessions.streams.items() if whose == session]
                     for stream in others[: max(0, len(others) + 1 - MAX_STREAMS)]:
                         stream.cancel()
-                    streams[mine] = session
+                    sessions.streams[mine] = session
             await send(message)
 
         with anyio.CancelScope() as mine:
             try:
                 await application(scope, receive, send_with_headers)
             finally:
-                streams.pop(mine, None)
+                sessions.streams.pop(mine, None)
         if mine.cancelled_caught:
             await send({"type": "http.response.body", "body": PAUSED, "more_body": False})
 
@@ -181,28 +183,14 @@ def explain(raised: Exception) -> tuple[int, str, str]:
     match failure:
         case Refusal():
             return failure.status, failure.message, failure.hint
+        case AlitaError():
+            return 404 if isinstance(failure, ToolNotFound) else 400, failure.message, failure.hint
         case MultiPartException():
             return 400, "The form cannot be read.", failure.message
         case HTTPException(status_code=404):
             return 404, "There is no such page.", ""
         case HTTPException():
             return failure.status_code, failure.detail, ""
-        case AlitaError():
-            statuses = {
-                ToolNotFound: 404, TooMany: 429, SandboxBusy: 429, SandboxError: 503, LibraryError: 503,
-            }  # fmt: skip
-            status = next((code for kind, code in statuses.items() if isinstance(failure, kind)), 400)
-            return status, failure.message, failure.hint
     number = secrets.token_hex(4)
     log.error("internal error %s", number, exc_info=failure)
     return 500, f"Internal error (id {number}).", "See the server's log."
-
-
-class _Static(StaticFiles):
-    """The files of the package, which browsers need not ask for twice."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        response = await super().get_response(path, scope)
-        if b"v=" in scope["query_string"]:
-            response.headers["cache-control"] = FOREVER
-        return response

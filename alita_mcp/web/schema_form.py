@@ -8,6 +8,7 @@ from typing import Any
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.search.signature import type_name
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema, Value
 
 PREFIX = "argument."
@@ -25,7 +26,7 @@ class FormField(Value):
     """Whether what is typed is taken as it is; else it is JSON, as in `12`, `true` and `["a"]`."""
     is_required: bool
     default: str
-    """What stands in it at first."""
+    """What stands in it at first; nothing where a person would not see what it is: left out, the tool takes it."""
     choices: tuple[str, ...]
     """All that may be typed; none where much may be."""
 
@@ -35,13 +36,14 @@ def form_fields(schema: Schema) -> list[FormField]:
     fields = []
     for name, node in schema.get("properties", {}).items():
         default, is_text = node.get("default"), node.get("type") == "string"
+        shown = str(default or "") if is_text else "" if default is None else json.dumps(default)
         field = FormField(
             name=name,
             type_name=type_name(node),
             description=str(node.get("description", "")),
             is_text=is_text,
             is_required=name in schema.get("required", ()),
-            default=str(default or "") if is_text else "" if default is None else json.dumps(default),
+            default="" if HIDDEN.search(shown) else shown,
             choices=("true", "false")
             if node.get("type") == "boolean"
             else tuple(map(str, node.get("enum", ()))),

@@ -9,8 +9,9 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
+import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -45,6 +46,7 @@ SAFE_METHODS = ("GET", "HEAD")
 AS_CLIENTS = re.compile(r"/ui/(ask|gaps)(/.*)?|/ui/library/[^/]+/calls(/.*)?")
 """Changes that whoever has the token can make without a page, too: tasks, calls, syntheses. All others are a person's:
 a client that opened a session with its token would approve for itself."""
+NOT_SIGNED_IN = "You are not signed in."
 SIGN_IN = "Run `alita ui` on this machine: it prints a link that signs you in."
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -58,17 +60,11 @@ class Refusal(AlitaError):
         self.status = status
 
 
-class Session(NamedTuple):
-    """One browser that was let in."""
-
-    cookie: str
-    """The whole value of its cookie."""
-    by_code: bool
-    """Whether a one-time code opened it, which only this user's processes get, and not the token that clients have."""
-
-
 class Sessions:
-    """Sessions of one home. None is stored: a cookie is `expiry.kind.nonce.signature`, so that a restart ends none."""
+    """Sessions of one home. None is stored: a cookie is `expiry.kind.nonce.signature`, so that a restart ends none.
+
+    Its `kind` is what opened it: a one-time `code`, which only this user's processes get, or the `token`.
+    """
 
     def __init__(self, secret: bytes, *, token: str | None = None, token_decides: bool = False) -> None:
         """They end when the `secret` changes. Without a `token`, only one-time codes open one.
@@ -76,23 +72,16 @@ class Sessions:
         `token_decides`: a session that the token opened may do all that others may.
         """
         self._key = hmac.new(secret, b"sessions of alita's pages", hashlib.sha256).digest()
-        self._token = token
+        self.token = token
         self._token_decides = token_decides
         self.cookie = f"alita_{self._sign('name', '')[:12]}"
         """Name of the cookie: browsers send the cookies of every port of a host, so that of each home is another."""
         self._codes: dict[str, float] = {}
         self._wrong: deque[float] = deque(maxlen=WRONG_TOKENS)
-        self._used_at = float("-inf")
-
-    @property
-    def takes_token(self) -> bool:
-        """Whether the token opens a session."""
-        return self._token is not None
-
-    @property
-    def idle_s(self) -> float:
-        """Seconds since the last request of any session."""
-        return time.monotonic() - self._used_at
+        self.used_at = float("-inf")
+        """When a session was last used, on the monotonic clock."""
+        self.streams: dict[anyio.CancelScope, str] = {}
+        """The open event streams, each with the cookie of its session, the oldest first."""
 
     def make_code(self) -> str:
         """A code that one browser can exchange for a session within five minutes."""
@@ -112,7 +101,7 @@ class Sessions:
         given = given.strip()
         if self._codes.pop(given, 0.0) > time.monotonic():
             return self.make_session()
-        if self._token is None:
+        if self.token is None:
             raise Refusal(403, "This code is wrong, was used already, or is too old.", hint=SIGN_IN)
         now = time.monotonic()
         if len(self._wrong) == WRONG_TOKENS and now - self._wrong[0] < WRONG_WITHIN_S:
@@ -121,30 +110,30 @@ class Sessions:
                 429, f"Too many wrong tokens. Try again in {seconds} s.",
                 hint="`alita ui` on the server's machine prints a link that works at once.",
             )  # fmt: skip
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
             self._wrong.append(now)
             raise Refusal(403, "This is neither the token nor a code that can still be used.", hint=SIGN_IN)
         return self.make_session("token")
 
-    def read(self, request: Request) -> Session | None:
-        """The session whose cookie a request carries."""
+    def read(self, request: Request) -> str | None:
+        """The cookie of a session, if a request carries one."""
         cookie = request.cookies.get(self.cookie, "")
         content, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign("session", content).encode()):
             return None
-        expiry, kind, _ = content.split(".")
-        if int(expiry) <= time.time():
+        if int(content.split(".")[0]) <= time.time():
             return None
-        self._used_at = time.monotonic()
-        return Session(cookie, by_code=kind == "code")
+        self.used_at = time.monotonic()
+        return cookie
 
-    def may_change(self, session: Session, path: str) -> bool:
+    def may_change(self, session: str, path: str) -> bool:
         """Whether a session may send forms to a path."""
-        return session.by_code or self._token_decides or AS_CLIENTS.fullmatch(path) is not None
+        by_code = session.split(".")[1] == "code"
+        return by_code or self._token_decides or AS_CLIENTS.fullmatch(path) is not None
 
-    def csrf_token(self, session: Session) -> str:
+    def csrf_token(self, session: str) -> str:
         """What each form of a session carries."""
-        return self._sign("csrf", session.cookie)
+        return self._sign("csrf", session)
 
     def make_session(self, kind: Literal["code", "token"] = "code") -> str:
         """The value of a new session's cookie."""
@@ -171,7 +160,7 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
             refuse_other_pages(request)
         session = sessions.read(request)
         if session is None:
-            raise Refusal(401, "You are not signed in.", hint=SIGN_IN)
+            raise Refusal(401, NOT_SIGNED_IN)
         request.state.session = session
         token = request.state.csrf_token = sessions.csrf_token(session)
         if is_safe:
@@ -223,8 +212,3 @@ def refuse_other_pages(request: Request) -> None:
     site = request.headers.get("sec-fetch-site", "same-origin")
     if any(origin != own for origin in origins) or site not in ("same-origin", "none"):
         raise Refusal(403, "Another page sent this request.", hint="Use the pages of this server.")
-
-
-def is_encrypted(request: Request) -> bool:
-    """Whether the browser speaks HTTPS, with us or with a proxy before us."""
-    return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.activity import KEPT, MAX_STEPS, Activity, ActivityFeed, Subscription
+from alita_mcp.app.activity import KEPT, MAX_STEPS, Activity, ActivityFeed, Subscription, Work
 from alita_mcp.app.journal_activity import activity_of
 from alita_mcp.errors import InvalidArguments, SandboxError, ToolNotFound
 from alita_mcp.owners import ClientIdentity
@@ -33,8 +33,8 @@ DOUBLE = {
 WRONG = {**DOUBLE, "tests": [*DOUBLE["tests"], {"arguments": {"n": 5}, "expected": 11}]}
 
 
-def event(number: int, phase: str = "ended") -> Activity:
-    return Activity(id=f"w{number}", kind="call", phase=phase, outcome="ok", time="2026-01-01T00:00:00+00:00")
+def event(number: int, outcome: str = "ok") -> Activity:
+    return Activity(id=f"w{number}", kind="call", outcome=outcome, time="2026-01-01T00:00:00+00:00")
 
 
 async def listen(subscription: Subscription) -> list[Activity]:
@@ -51,21 +51,21 @@ async def test_a_listener_who_does_not_read_loses_the_oldest_and_is_told_how_man
     feed = ActivityFeed()
     with feed.subscribe() as slow, feed.subscribe() as quick:
         for number in range(KEPT + 30):
-            feed.publish(event(number, "began"))
+            feed.publish(event(number, ""))
             feed.publish(event(number))
             if number == 0:
-                assert [each.phase for each in await listen(quick)] == [
-                    "ended"
+                assert [each.outcome for each in await listen(quick)] == [
+                    "ok"
                 ]  # the newest word on one piece of work
         assert [each.id for each in await listen(slow)] == [f"w{number}" for number in range(30, KEPT + 30)]
-        assert (slow.dropped, quick.dropped) == (30, 29)
+        assert (slow.take_dropped(), quick.take_dropped(), slow.take_dropped()) == (30, 29, 0)
         feed.publish(event(7))
         assert [each.id for each in await listen(slow)] == ["w7"]
 
 
 async def test_who_comes_later_sees_what_is_under_way_before_all_else() -> None:
     feed = ActivityFeed()
-    feed.publish(event(-1, "began"))
+    feed.publish(event(-1, ""))
     for number in range(2 * KEPT):
         feed.publish(event(number))
     with feed.subscribe() as late:
@@ -73,7 +73,7 @@ async def test_who_comes_later_sees_what_is_under_way_before_all_else() -> None:
     assert len(seen) == KEPT
     assert [each.id for each in seen if each.tone == "busy"] == ["w-1"]
     for number in range(-2 * KEPT, -2):
-        feed.publish(event(number, "began"))  # even so it holds no more
+        feed.publish(event(number, ""))  # even so it holds no more
     assert len(feed.recent) == KEPT
 
 
@@ -127,8 +127,8 @@ async def gates_of(app: App, words: dict[str, Any]) -> tuple[object, list[Activi
     heard: list[Activity] = []
 
     class Keeping(Subscription):
-        def add(self, activity: Activity) -> None:
-            heard.append(activity)
+        def add(self, event: Activity | Work) -> None:
+            heard.append(event.describe())
 
     app.activity._subscriptions.append(Keeping())
     try:
@@ -158,7 +158,7 @@ async def test_each_gate_of_a_synthesis_is_seen_as_it_begins_and_as_it_passes_or
     gates = ["static", "examples", "determinism", "properties", "mutation"]
     begun_and_ended = [step for gate in gates for step in ((gate, ""), (gate, "passed"))]
     assert [step for step in seen if step[0] in gates] == begun_and_ended
-    assert [each.phase for each in passing] == ["began", *["step"] * (len(passing) - 2), "ended"]
+    assert [each.tone for each in passing] == [*["busy"] * (len(passing) - 1), "ok"]
     assert (passing[-1].outcome, passing[-1].tool, passing[-1].client) == (
         "created",
         "double_it",

@@ -110,3 +110,23 @@ async def test_a_file_that_is_not_there_ends_before_anything_is_asked(
         with pytest.raises(UsageError, match="not a file or folder"):
             await app.tasks.solve(TaskRequest(task="x", files=(tmp_path / "none",)), heard)
     assert not model.asked
+
+
+async def test_a_task_is_watched_with_its_plan_its_steps_and_how_it_ended(settings: Settings) -> None:
+    plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
+    model = ScriptedModel(
+        [asks("run_code", code="6 * 7", reason="exact"), asks("finish", answer="42", solved=True)]
+    )
+    client = ClientIdentity(key="k", client="some-editor 2.1")
+    async with open_app(plain, admit=lambda _manifest: (), sandbox=WasmSandbox(plain), model=model) as app:
+        solution = await app.tasks.solve(TaskRequest(task="What is 6 * 7?"), heard, identity=client)
+        code, task = app.activity.recent
+    assert (task.id, task.kind, task.client, task.outcome) == (
+        solution.run, "task", "some-editor 2.1", "solved",
+    )  # fmt: skip
+    assert task.text == "What is 6 * 7?"
+    assert ("1. run_code", "passed", "exact") in [
+        (step.stage, step.outcome, step.text) for step in task.steps
+    ]
+    assert "42" not in str(task)
+    assert (code.kind, code.client, code.outcome) == ("code", "some-editor 2.1", "ok")

@@ -112,7 +112,7 @@ async def test_what_strangers_write_stays_text(page: Page, ui: UiServer) -> None
         await stranger.client.call_tool("search_capabilities", {"query": f"{HOSTILE} fly to the moon"})
         await stranger.client.call_tool("run_tool", {"name": HOSTILE, "arguments": {}})
         await stranger.make({"name": HOSTILE, "description": HOSTILE * 200, "code": f"# {HOSTILE}"})
-        searched = line(page, "search", "none", "fly to the moon")
+        searched = line(page, "search", "nothing found", "fly to the moon")
         await searched.wait_for()
         called = line(page, "call", "refused")
         await called.wait_for()
@@ -149,8 +149,8 @@ async def test_a_thousand_events_a_second_leave_a_page_that_lives_and_says_what_
                 "client": "busy",
                 "time": now(),
             }
-            feed.publish(Activity(phase="began", **event))
-            feed.publish(Activity(phase="ended", outcome="ok", **event))
+            feed.publish(Activity(**event))
+            feed.publish(Activity(outcome="ok", **event))
             if number % 50 == 49:
                 await anyio.sleep(0.1)
         await anyio.sleep_forever()

@@ -26,7 +26,7 @@ from tests.cli.test_approving import changed
 from tests.tables import each_case
 
 GROUPS = {
-    "Setting up": ("status", "install", "uninstall", "prepare", "doctor", "demo"),
+    "Setting up": ("status", "setup", "install", "uninstall", "prepare", "doctor", "demo"),
     "Library": ("search", "run", "synthesize", "list", "show", "log", "tool"),
     "Trust": ("review", "approve", "revoke"),
     "Tasks": ("solve", "runs", "memory"),
@@ -122,7 +122,7 @@ def test_alita_alone_says_what_to_do_next(alita: Alita, home: Path, tmp_path: Pa
     fresh = alita("--home", str(tmp_path / "none"))
     assert fresh.status == 0
     assert f"there is no library in {tmp_path / 'none'}" in fresh.out
-    assert "  alita install CLIENT" in fresh.out
+    assert "  alita setup" in fresh.out
     assert not (tmp_path / "none").exists()
 
 

@@ -362,3 +362,20 @@ def test_without_a_terminal_the_first_task_says_what_to_run(alita: Alita) -> Non
     said = alita("solve", "x")
     assert said.status == 2
     assert "hint: Run `alita setup`, or set ALITA_MODEL, as in ollama/qwen3." in said.err
+
+
+@on_posix
+@pytest.mark.process
+def test_the_first_link_to_the_pages_offers_a_model_once(
+    environment: dict[str, str], home: Path, person: Path
+) -> None:
+    for turns in ((("Set one up now? (y/n) [y]: ", "n\n"),), ()):
+        with on_terminal(["ui", "--port", "0"], environment, columns=200) as terminal:
+            reply(terminal, *turns)
+            terminal.until(b"until Ctrl-C")
+            terminal.type("\x03")
+            _, shown = terminal.end()
+        assert "nothing answers tasks here: `alita setup` asks for one" in plain(shown)
+        assert "http://127.0.0.1:" in shown
+    assert "Set one up now?" not in shown
+    assert kept(home) == {}

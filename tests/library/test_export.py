@@ -18,7 +18,7 @@ import alita_mcp
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.versions.testfile import render_tests
 from alita_mcp.values import AcceptedVersion, Example
-from alita_mcp.web.security import Session, Sessions
+from alita_mcp.web.security import Sessions
 from tests.library.factory import accepted, opened
 
 pytestmark = pytest.mark.process
@@ -200,8 +200,8 @@ def test_only_a_person_exports() -> None:
     }
     assert uses == {"cli/library/tool.py", "library/library.py", "web/pages/tool.py"}
     sessions = Sessions(b"secret", token="token")
-    assert not sessions.may_change(Session("", by_code=False), "/ui/library/slugify/export")
-    assert sessions.may_change(Session("", by_code=True), "/ui/library/slugify/export")
+    assert not sessions.may_change(sessions.make_session("token"), "/ui/library/slugify/export")
+    assert sessions.may_change(sessions.make_session("code"), "/ui/library/slugify/export")
 
 
 async def test_exporting_again_replaces_the_earlier_folder(home: Path) -> None:

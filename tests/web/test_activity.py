@@ -34,10 +34,9 @@ HOSTILE = "<img src=x onerror=alert(1)>\u202e</li>" + "x" * 10_000
 ALL = {"client": "", "tool": "", "outcome": ""}
 
 
-def event(number: int, phase: str = "ended", outcome: str = "ok", **more: Any) -> Activity:
+def event(number: int, outcome: str = "ok", **more: Any) -> Activity:
     moment = (START + timedelta(milliseconds=10 * number)).isoformat(timespec="microseconds")
-    ended = outcome if phase == "ended" else ""
-    return Activity(id=f"w{number}", kind="call", phase=phase, outcome=ended, **{"time": moment, **more})
+    return Activity(id=f"w{number}", kind="call", outcome=outcome, **{"time": moment, **more})
 
 
 def ids(activities: list[Activity]) -> list[str]:
@@ -52,29 +51,29 @@ async def opened(settings: Settings) -> AsyncIterator[App]:
 
 def test_more_than_a_reader_can_follow_is_left_out_and_counted() -> None:
     board = Board(lambda _event: True)
-    first = board.take([event(0, "began"), event(1)])
+    first = board.take([event(0, ""), event(1)])
     assert ids(first.added) == ["w1", "w0"]
     flood = board.take([event(number) for number in range(2, 302)], dropped=12)
     assert ids(flood.added) == [f"w{number}" for number in range(301, 301 - NEW_AT_ONCE, -1)]
     assert flood.not_shown == 300 - NEW_AT_ONCE + 12
-    # what was left out while it ran appears when it goes on, and is no longer missing
-    board.take([event(400, "began"), *(event(number) for number in range(401, 420))])
-    late = board.take([event(400, "step", time=event(420).time)])
+    # what was left out while it ran appears when it goes on
+    board.take([event(400, ""), *(event(number) for number in range(401, 420))])
+    late = board.take([event(400, "", time=event(420).time)])
     assert ids(late.added) == ["w400"]
     # lines that leave the page at its end are no loss
     for number in range(500, 500 + LINES):
         last = board.take([event(number)])
     assert len(board.lines) == LINES
-    assert last.not_shown == 300 - NEW_AT_ONCE + 12 + (20 - NEW_AT_ONCE) - 1
+    assert last.not_shown == 300 - NEW_AT_ONCE + 12 + (20 - NEW_AT_ONCE)
     assert last.removed
 
 
 def test_a_line_changes_in_its_place_and_what_ended_stays_as_it_is() -> None:
     board = Board(lambda _event: True)
-    board.take([event(0, "began"), event(1, "began")])
-    assert ids(board.take([event(0, "step"), event(0, outcome=LOST)]).changed) == ["w0", "w0"]
+    board.take([event(0, ""), event(1, "")])
+    assert ids(board.take([event(0, ""), event(0, outcome=LOST)]).changed) == ["w0", "w0"]
     assert board.take([event(0, outcome="timeout")]).changed[0].outcome == "timeout"  # the journal knew it
-    assert board.take([event(0, "step"), event(0, outcome="ok")]).changed == []
+    assert board.take([event(0, ""), event(0, outcome="ok")]).changed == []
     assert [(line.id, line.outcome) for line in board.lines] == [("w1", ""), ("w0", "timeout")]
 
 
@@ -88,7 +87,7 @@ def test_older_lines_find_their_places() -> None:
 
 def test_a_line_that_matches_no_longer_goes() -> None:
     board = Board(lambda each: each.tone == "busy")
-    board.take([event(0, "began"), event(1)])
+    board.take([event(0, ""), event(1)])
     assert ids(board.lines) == ["w0"]
     assert board.take([event(0)]).removed == ["w0"]
     assert board.lines == []

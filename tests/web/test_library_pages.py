@@ -221,7 +221,7 @@ async def test_what_a_stranger_wrote_is_text_with_its_hidden_characters_spelled_
 ) -> None:
     await library.publish(hostile_tool(), expected_version=0)
     pages = [await page_of(browser, place) for place in ("", "/nasty", "?q=nasty")]
-    shown = "".join(re.sub(r"<(textarea|option)[^>]*>[^<]*", "", page) for page in pages)
+    shown = "".join(re.sub(r'<option value="[^"]*"', "", page) for page in pages)
     assert "&lt;U+202E&gt;" in shown
     for page in pages:
         assert "<script>alert" not in page

@@ -36,6 +36,7 @@ SCHEMA: dict[str, Any] = {
         "sure": {"type": "boolean", "default": True},
         "kind": {"type": "string", "enum": ["a b", "c"], "default": "c"},
         "items": {"type": "array", "items": {"type": "integer"}},
+        "hidden": {"type": "string", "default": "a\u202eb"},
         "more": {"type": "object", "additionalProperties": {"type": "string"}},
     },
     "required": ["text"],
@@ -47,7 +48,8 @@ def test_each_type_has_its_field() -> None:
     assert {name: (field.is_text, field.default, field.choices) for name, field in fields.items()} == {
         "text": (True, "", ()), "mark": (True, "-", ()), "count": (False, "", ()), "share": (False, "0.5", ()),
         "loud": (False, "", ("true", "false")), "sure": (False, "true", ("true", "false")),
-        "kind": (True, "c", ("a b", "c")), "items": (False, "", ()), "more": (False, "", ()),
+        "kind": (True, "c", ("a b", "c")), "items": (False, "", ()), "hidden": (True, "", ()),
+        "more": (False, "", ()),
     }  # fmt: skip
     assert [name for name, field in fields.items() if field.is_required] == ["text"]
 
@@ -57,6 +59,7 @@ def test_each_type_has_its_field() -> None:
     [
         ({}, {}),
         ({"text": ""}, {"text": ""}),
+        ({"hidden": ""}, {}),
         ({"text": "a\r\nb"}, {"text": "a\nb"}),
         ({"text": "12", "mark": ""}, {"text": "12", "mark": ""}),
         ({"count": "", "share": "", "loud": "", "items": " "}, {}),

@@ -80,17 +80,25 @@ def find_missing_options(answers: ModelAnswers, settings: Settings) -> list[str]
     return missing
 
 
-def offer_model(output: Output) -> bool:
-    """Where no model is configured and a person can answer, asks whether to set one up; whether there is one then."""
+def offer_model(output: Output, *, once: bool = False) -> bool:
+    """Where no model is configured and a person can answer, asks whether to set one up; whether there is one then.
+
+    With `once`, whoever has a settings file is not asked: setting up, and saying no here, makes one.
+    """
     from alita_mcp.models.choices import model_problem
-    from alita_mcp.settings import read_settings
+    from alita_mcp.settings import absolute_home, read_settings
+    from alita_mcp.settings_file import SETTINGS_FILE, change_settings_file
 
     settings = read_settings()
-    problem = model_problem(settings)
+    home, problem = absolute_home(settings.home), model_problem(settings)
     if problem is None or isinstance(problem, ExtraMissing) or output.as_json or not has_terminal():
         return problem is None
+    if once and (home / SETTINGS_FILE).exists():
+        return False
     if output.ask_yes("No model is configured. Set one up now?"):
         set_up_model(ModelAnswers(), settings, output)
+    elif once:
+        change_settings_file(home, {})
     return model_problem(read_settings()) is None
 
 

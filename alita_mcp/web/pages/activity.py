@@ -38,7 +38,7 @@ def routes(site: Site) -> list[Route]:
             "activity.html",
             lines=board.lines,
             filters=filters,
-            clients=sorted({*clients, *filter(None, [filters["client"]])}),
+            clients=sorted({*clients, filters["client"]} - {""}),
             tones=TONES,
             stream=f"/ui/activity/events?{urlencode(filters)}",
             clock=clock,

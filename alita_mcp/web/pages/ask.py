@@ -22,15 +22,14 @@ from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app.app import App
 from alita_mcp.errors import ModelError, ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.owners import USER, ClientIdentity
+from alita_mcp.owners import USER
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
 from alita_mcp.web.rendering import render, templates
 from alita_mcp.web.run_view import RunView, picture_type, view_run
-from alita_mcp.web.site import Site
+from alita_mcp.web.site import WEB_PAGE, Site
 from alita_mcp.web.uploads import save_uploads
 
-PAGE = ClientIdentity(key="web page", client="web page", owner=USER)
 EXAMPLES = (
     "How many working days are left this year?",
     "Plot sin(x)/x from -20 to 20 and save it as a picture.",
@@ -70,7 +69,7 @@ def routes(site: Site) -> list[Route]:
         if not app.tasks.has_model:
             values |= {"problem": no_model_for_tasks(app.settings), "examples": SEARCHES}
             if task.strip():
-                values["found"] = await app.search_tools(task, FOUND, identity=PAGE)
+                values["found"] = await app.search_tools(task, FOUND, identity=WEB_PAGE)
         runs = await app.tasks.runs_of(None).list(SHOWN_RUNS)
         return render(request, "ask.html", runs=runs, **values)
 
@@ -87,9 +86,9 @@ def routes(site: Site) -> list[Route]:
         try:
             files = await save_uploads(form, "files", uploads)
             task = _read_task(str(form.get("task", "")), files, app)
-            person = PendingQuestions(ANSWER_WITHIN_S, client=PAGE.key)
+            person = PendingQuestions(ANSWER_WITHIN_S, client=WEB_PAGE.client)
             job = app.tasks.begin_task(
-                task, identity=PAGE, person=person, ask=_asker(person), on_event=on_event, uploads=uploads
+                task, identity=WEB_PAGE, person=person, ask=_asker(person), on_event=on_event, uploads=uploads
             )
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -222,7 +221,7 @@ async def _look(app: App, run: str, known: RunView | None = None) -> RunView:
     progress = await app.tasks.runs_of(None).progress(run, known.progress if known else None)
     job = _find_job(app, run, progress.owner)
     person = job.person if job is not None else None
-    questions = person.open_questions if person is not None and person.client == PAGE.key else ()
+    questions = person.open_questions if person is not None and person.client == WEB_PAGE.client else ()
     is_here = job is not None
     if known and (progress, questions, is_here) == (known.progress, known.questions, known.is_here):
         return known

@@ -18,9 +18,8 @@ from alita_mcp.toolsmith.jobs.jobs import SynthesisJob
 from alita_mcp.toolsmith.requests.outcomes import Exists, Published, Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, name_problem
 from alita_mcp.toolsmith.requests.template import ask_for_code, format_template
-from alita_mcp.web.pages.ask import PAGE
 from alita_mcp.web.rendering import render
-from alita_mcp.web.site import Site
+from alita_mcp.web.site import WEB_PAGE, Site
 
 GAPS = 30
 MAX_BEGUN = 200
@@ -76,7 +75,9 @@ def routes(site: Site) -> list[Route]:
             if not description:
                 raise UsageError("There is no description.", hint="Say what the tool should do.")
             if app.tasks.has_model:
-                return begin(app, need, description=description, made_by=Maker(PAGE.client), client=PAGE)
+                return begin(
+                    app, need, description=description, made_by=Maker(WEB_PAGE.client), client=WEB_PAGE
+                )
         except AlitaError as problem:
             return await show(request, problem)
         similar = await app.library.similar(description)
@@ -105,7 +106,7 @@ def routes(site: Site) -> list[Route]:
             owner = programs[key].owner
             description = str(form.get("description", "")).strip()
             fields = {"name": name, "description": description, "from_run": programs[key].runs}
-            made_by, client = Maker(PAGE.client, owner), PAGE._replace(owner=owner)
+            made_by, client = Maker(WEB_PAGE.client, owner), WEB_PAGE._replace(owner=owner)
             return begin(app, key, **fields, made_by=made_by, client=client)
         except AlitaError as problem:
             return await show(request, problem)

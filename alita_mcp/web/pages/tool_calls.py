@@ -21,17 +21,15 @@ from alita_mcp.app.app import App
 from alita_mcp.app.calls import ToolRunResult
 from alita_mcp.errors import AlitaError, Cancelled, InvalidArguments, SandboxError, ToolNotFound
 from alita_mcp.machine import edge_error
-from alita_mcp.owners import USER, ClientIdentity
+from alita_mcp.owners import USER
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.verification.images import decode_image
 from alita_mcp.web.pages.tool import read_version
 from alita_mcp.web.rendering import render
 from alita_mcp.web.schema_form import read_form
-from alita_mcp.web.site import Site
+from alita_mcp.web.site import WEB_PAGE, Site
 
-WEB_PAGE = ClientIdentity(client="web page")
-"""Who calls, in the journal."""
 SHOWN_WITHIN_S = 1.0
 """A call that takes longer is shown as running, and asked about again as often."""
 MAX_SHOWN = 20_000

@@ -49,7 +49,7 @@ async def test_every_server_of_a_home_is_heard_and_one_that_dies_or_comes_later_
     await publish_spin(user.home)
     async with hearing(user) as heard, client(user) as first:
         await first.client.call_tool("spin_around", {"turns": 4})
-        called = await wait_for(heard, lambda each: each.phase == "ended" and each.tool == "spin_around")
+        called = await wait_for(heard, lambda each: each.outcome and each.tool == "spin_around")
         assert (called.outcome, called.kind) == ("ok", "call")
         assert called.client
         one = await user.server()
@@ -61,7 +61,7 @@ async def test_every_server_of_a_home_is_heard_and_one_that_dies_or_comes_later_
             calls.start_soon(first.client.call_tool, "spin_around", {"turns": TURNS})
             spinning = await wait_for(heard, lambda each: each.tool == "spin_around" and each.tone == "busy")
             one.kill()
-            lost = await wait_for(heard, lambda each: each.id == spinning.id and each.phase == "ended")
+            lost = await wait_for(heard, lambda each: each.id == spinning.id and each.outcome)
             assert (lost.outcome, lost.text) == ("lost", "its server ended")
             calls.cancel_scope.cancel()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -19,11 +20,11 @@ from alita_mcp.server.transports.local.servers import find_servers
 from alita_mcp.settings import absolute_home
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.settings import Settings
-    from alita_mcp.web.site import Site
+    from alita_mcp.web.security import Sessions
 
 LOOPBACK = "127.0.0.1"
 STAYS_OPEN_S = 150.0
@@ -46,17 +47,17 @@ class Pages:
         self.address = address
         """Host and port; empty as long as nobody asked for them."""
         self._loading = anyio.Lock()
-        self._site: Site | None = None
-        self._app: ASGIApp | None = None
+        self._loaded: tuple[Sessions, ASGIApp] | None = None
         self._tasks: TaskGroup | None = None
         self._ending = anyio.Event()
-        self._streams = 0
 
     @property
     def open(self) -> int:
         """How many pages are open in browsers, as far as they say so: one for each stream, and one that asks."""
-        asked = self._site is not None and self._site.sessions.idle_s < STAYS_OPEN_S
-        return max(self._streams, int(asked))
+        if self._loaded is None:
+            return 0
+        sessions, _ = self._loaded
+        return max(len(sessions.streams), int(time.monotonic() - sessions.used_at < STAYS_OPEN_S))
 
     async def make_link(self, port: int) -> str:
         """A link that opens a session, once and within five minutes; the pages listen from now on.
@@ -66,12 +67,12 @@ class Pages:
         Raises:
             UsageError: no port can be had, or there is no token for the key of the sessions.
         """
-        site, _ = await self._load()
+        sessions, _ = await self._load()
         if not self.address and self._tasks is not None:
             async with self._loading:
                 if not self.address:
                     await self._tasks.start(self._listen, port)
-        return f"http://{self.address}/ui/enter?code={site.sessions.make_code()}"
+        return f"http://{self.address}/ui/enter?code={sessions.make_code()}"
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -108,48 +109,34 @@ class Pages:
             from alita_mcp.server.api.problems import Refusal
 
             refusal = Refusal(503, "unavailable", failed.message, failed.hint)
-            await refusal.response()(scope, receive, send)
-            return
-        is_stream = False
+            app = refusal.response()
+        await app(scope, receive, send)
 
-        async def send_and_count(message: Message) -> None:
-            nonlocal is_stream
-            if message["type"] == "http.response.start":
-                is_stream = any(b"text/event-stream" in value for _, value in message["headers"])
-                self._streams += is_stream
-            await send(message)
+    async def _load(self) -> tuple[Sessions, ASGIApp]:
+        async with self._loading:
+            if self._loaded is None:
+                # first: two threads that import the same modules could wait for each other
+                await self._shared.wait_until_settled()
+                token = await anyio.to_thread.run_sync(ensure_token, self._settings)
+                routes = await _import("alita_mcp.web.routes")
+                from alita_mcp.server.transports.local.activity import follow_servers
+                from alita_mcp.web.security import Sessions
+                from alita_mcp.web.site import Site
 
-        try:
-            await app(scope, receive, send_and_count)
-        finally:
-            self._streams -= is_stream
-
-    async def _load(self) -> tuple[Site, ASGIApp]:
-        if self._site is None or self._app is None:
-            async with self._loading:
-                if self._site is None or self._app is None:
-                    # first: two threads that import the same modules could wait for each other
-                    await self._shared.wait_until_settled()
-                    token = await anyio.to_thread.run_sync(ensure_token, self._settings)
-                    routes = await _import("alita_mcp.web.routes")
-                    from alita_mcp.server.transports.local.activity import follow_servers
-                    from alita_mcp.web.security import Sessions
-                    from alita_mcp.web.site import Site
-
-                    home = absolute_home(self._settings.home)
-                    sessions = Sessions(
-                        token.encode(),
-                        token=token if self._takes_token else None,
-                        token_decides=bool(self._settings.elicit),
-                    )
-                    self._site = Site(
-                        app=self._shared.get,
-                        sessions=sessions,
-                        servers=partial(find_servers, home),
-                        follow_others=partial(follow_servers, home),
-                    )
-                    self._app = routes.ui_application(self._site)
-        return self._site, self._app
+                home = absolute_home(self._settings.home)
+                sessions = Sessions(
+                    token.encode(),
+                    token=token if self._takes_token else None,
+                    token_decides=bool(self._settings.elicit),
+                )
+                site = Site(
+                    app=self._shared.get,
+                    sessions=sessions,
+                    servers=partial(find_servers, home),
+                    follow_others=partial(follow_servers, home),
+                )
+                self._loaded = sessions, routes.ui_application(site)
+            return self._loaded
 
 
 async def _import(module: str) -> ModuleType:

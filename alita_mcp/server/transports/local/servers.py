@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ STOP_WITHIN_S = 5.0
 
 def find_servers(home: Path) -> list[dict[str, Any]]:
     """What each server of a home says of itself (`LocalClients.describe`), or the `problem` of one that does not."""
-    return [server for _, server in _find_servers(home)]
+    return [server for _, server in find_endpoints(home)]
 
 
-def _find_servers(home: Path) -> list[tuple[Endpoint, dict[str, Any]]]:
+def find_endpoints(home: Path, besides: Collection[str] = ()) -> list[tuple[Endpoint, dict[str, Any]]]:
+    """The endpoints at which servers of a home listen, and what each says of itself; none of the names `besides`."""
     found: list[tuple[Endpoint, dict[str, Any]]] = []
     try:
-        known = list(endpoints())
+        known = [endpoint for endpoint in endpoints() if endpoint.name not in besides]
     except (OSError, Refused):  # nothing can be shared
         return found
     for endpoint in known:
@@ -41,7 +43,7 @@ def _find_servers(home: Path) -> list[tuple[Endpoint, dict[str, Any]]]:
 
 def stop_servers(home: Path) -> list[dict[str, Any]]:
     """Ends the servers of a home; returns what each said of itself, or the `problem` of one that did not end."""
-    found = _find_servers(home)
+    found = find_endpoints(home)
     for endpoint, server in found:
         if "problem" in server:
             continue
