@@ -34,7 +34,7 @@ async def follow_home(site: Site, feed: ActivityFeed, last_row: int) -> None:
     app = await site.app()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(site.follow_others, feed)
-        tasks.start_soon(_follow_journal, app.library, feed, last_row)
+        tasks.start_soon(follow_journal, app.library, feed, last_row)
         with app.activity.subscribe() as subscription:
             while True:
                 for activity in await subscription.read():
@@ -42,7 +42,8 @@ async def follow_home(site: Site, feed: ActivityFeed, last_row: int) -> None:
                 feed.drop(subscription.take_dropped())
 
 
-async def _follow_journal(library: Library, feed: ActivityFeed, last_row: int) -> None:
+async def follow_journal(library: Library, feed: ActivityFeed, last_row: int) -> None:
+    """Publishes what comes after a row of the journal, until it is cancelled."""
     while True:
         await anyio.sleep(READ_JOURNAL_EVERY_S)
         rows = await read_journal(library, last_row)

@@ -11,9 +11,10 @@ import anyio.to_thread
 import mcp_types as types
 from mcp import StdioServerParameters
 
-from alita_mcp.app import open_app
+from alita_mcp.app import App, open_app
 from alita_mcp.app.activity import Activity, ActivityFeed
 from alita_mcp.library.clock import now
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.server.transports.guard import LOCAL_NAMES
 from alita_mcp.server.transports.web_server import listen, serve_requests
 from alita_mcp.settings import Settings
@@ -27,6 +28,7 @@ from tests.browser.ui_server import UiServer
 from tests.in_process import InProcessSandbox
 from tests.server.connections import Connection, client_of
 from tests.server.processes import ENTRY
+from tests.web.visiting import alone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -178,3 +180,28 @@ async def test_a_thousand_events_a_second_leave_a_page_that_lives_and_says_what_
                 assert await page.locator("#works > li").count() <= LINES
                 text = await page.locator("#not-shown").inner_text()
                 assert int(text.split()[0].replace(",", "")) > 1_000
+
+
+async def test_a_page_whose_server_was_gone_goes_on_by_itself(browser: Browser, settings: Settings) -> None:
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=InProcessSandbox()) as app:
+
+        async def the_app() -> App:
+            return app
+
+        sessions = Sessions(b"key")
+        pages = ui_application(Site(app=the_app, sessions=sessions, servers=list, follow_others=alone))
+        context = await browser.new_context()
+        page = await context.new_page()
+        port = 0
+        for query in ("before it went", "after it came back"):
+            with listen("127.0.0.1", port) as listener:
+                port = listener.getsockname()[1]
+                async with serve_requests(pages, listener, None, LOCAL_NAMES, grace_s=0.1):
+                    if query.startswith("before"):
+                        await page.goto(f"http://127.0.0.1:{port}/ui/enter?code={sessions.make_code()}")
+                        await page.wait_for_url("**/ui/ask")
+                        await open_activity(page)
+                    await app.search_tools(query, identity=ClientIdentity(client="some-editor 7"))
+                    await line(page, query).wait_for()
+                    assert await line(page, "before it went").count() == 1
+        await context.close()

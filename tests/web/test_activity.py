@@ -13,12 +13,13 @@ import pytest
 from sse_starlette import ServerSentEvent
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.activity import LOST, Activity
+from alita_mcp.app.activity import LOST, Activity, ActivityFeed
+from alita_mcp.library.rows import JournalRow
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
-from alita_mcp.web.live_activity import LINES, NEW_AT_ONCE, Board
+from alita_mcp.web.live_activity import LINES, NEW_AT_ONCE, Board, follow_journal
 from alita_mcp.web.pages.activity import send_changes
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
@@ -82,6 +83,7 @@ def test_older_lines_find_their_places() -> None:
     board.take([event(1_000), event(3_000)], all_at_once=True)
     again = board.take([event(2_000), event(3_001)])
     assert (again.is_whole, ids(again.added)) == (True, ["w3001", "w3000", "w2000", "w1000"])
+    assert len(board.take([event(number) for number in range(100)]).added) == LINES
     assert not board.take([event(3_000 - 100)]).is_whole  # a moment late: the journal is read once a second
 
 
@@ -91,6 +93,32 @@ def test_a_line_that_matches_no_longer_goes() -> None:
     assert ids(board.lines) == ["w0"]
     assert board.take([event(0)]).removed == ["w0"]
     assert board.lines == []
+
+
+async def test_a_row_of_the_journal_is_told_once_and_after_what_its_server_may_say(
+    settings: Settings,
+) -> None:
+    """The server tells of gates, and the journal does not: it speaks only where nobody else did."""
+    times = {1: START, 2: START, 3: datetime.now(UTC) + timedelta(hours=1), 4: START}
+    journal = [
+        JournalRow(id=number, time=at.isoformat(), event="pinned", name="x", version=1, detail={})
+        for number, at in times.items()
+    ]
+    asked: list[int] = []
+
+    class Rows:
+        def journal(self, limit: int, after: int) -> list[JournalRow]:
+            asked.append(after)
+            return [row for row in reversed(journal) if row.id > after][:limit]
+
+    feed = ActivityFeed()
+    with feed.subscribe() as subscription, anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow_journal, Rows(), feed, 1)
+            assert ids(await subscription.read()) == ["journal-2"]
+            while asked != [1, 2]:  # noqa: ASYNC110 - a thread asks
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
 
 
 async def test_the_page_tells_what_was_without_a_script(settings: Settings) -> None:

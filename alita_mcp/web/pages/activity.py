@@ -14,21 +14,18 @@ from starlette.routing import Route
 
 from alita_mcp.app.activity import Activity, ActivityFeed
 from alita_mcp.app.journal_activity import activity_of
-from alita_mcp.errors import TooMany
 from alita_mcp.web.live_activity import Board, follow_home, read_journal
 from alita_mcp.web.rendering import ago, render, templates
 from alita_mcp.web.site import Site
 
 PAUSE_S = 0.1
 """Between two changes of the page."""
-MAX_STREAMS = 64
 MAX_FILTER = 100
 TONES = {"busy": "under way", "ok": "went well", "warn": "worth a look", "bad": "failed"}
 
 
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
-    streams = anyio.Semaphore(MAX_STREAMS)
 
     async def show_activity(request: Request) -> Response:
         filters = read_filters(request)
@@ -46,12 +43,10 @@ def routes(site: Site) -> list[Route]:
 
     async def stream_activity(request: Request) -> Response:
         """Changes of the page as server-sent events, all of its lines first."""
-        if not streams.value:
-            raise TooMany(f"{MAX_STREAMS} pages are open already.", hint="Close some of them.")
         sending, receiving = anyio.create_memory_object_stream[ServerSentEvent]()
 
         async def send() -> None:
-            async with streams, sending, receiving:
+            async with sending, receiving:
                 await send_changes(site, read_filters(request), sending)
 
         return EventSourceResponse(receiving, data_sender_callable=send)
