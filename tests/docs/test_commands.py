@@ -99,7 +99,7 @@ def test_the_commands_of_a_document_run_in_order_on_a_fresh_library(
         monkeypatch.setenv(name, str(value))
     monkeypatch.setenv("ALITA_SANDBOX", "wasm")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor").mkdir()  # Cursor is on this machine
     (request,) = [text for text in fences(ROOT / "docs" / "cli.md", "json") if '"code"' in text]
     (tmp_path / "request.json").write_text(request, encoding="utf-8")
     capsys.readouterr()
