@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from alita_mcp import __version__
-from alita_mcp.clients.changes import Change, read_file, wired_clients, write_whole
+from alita_mcp.clients.changes import Change, apply_change, read_file, wired_clients, write_whole
 from alita_mcp.clients.table import CLIENTS, KEY, PLUGIN
 from alita_mcp.errors import UsageError
 
@@ -49,6 +49,19 @@ class OwnFile:
                 write_whole(self.file, self.after, like=self.file, is_private=False)
         except OSError as refused:
             raise UsageError(f"{self.file} cannot be written: {refused.strerror or refused}.") from refused
+
+
+def connect(change: Change) -> Path | None:
+    """Writes an installation with the files that go with it; returns where a copy of the file as it was lies.
+
+    Raises:
+        UsageError: a file cannot be written, or is somebody else's.
+    """
+    own_files = plan_own_files(change, remove=False)
+    backup = apply_change(change)
+    for each in own_files:
+        each.apply()
+    return backup
 
 
 def plan_own_files(change: Change, *, remove: bool) -> list[OwnFile]:
