@@ -18,7 +18,7 @@ from alita_mcp.owners import ClientIdentity
 from alita_mcp.server.transports.guard import LOCAL_NAMES
 from alita_mcp.server.transports.web_server import listen, serve_requests
 from alita_mcp.settings import Settings
-from alita_mcp.web.live_activity import LINES
+from alita_mcp.web.pages.activity import LINES
 from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
@@ -43,7 +43,7 @@ new MutationObserver(() => {
     const text = gates.innerText.replace(/\\s+/g, " ").trim();
     if (text && !window.seen.includes(text)) window.seen.push(text);
   }
-}).observe(document.getElementById("works"), {childList: true, subtree: true});
+}).observe(document.querySelector("[sse-swap=works]"), {childList: true, subtree: true});
 """
 
 
@@ -98,6 +98,10 @@ async def test_another_client_s_syntheses_are_watched_gate_by_gate(page: Page, u
         for words in ("static passed", '{"n": 5}', "11", "10"):
             assert words in text
         assert await made.count() == 1
+        # what a reader has opened stays open while the page changes
+        await editor.client.call_tool("search_capabilities", {"query": "fold a paper crane"})
+        await line(page, "fold a paper crane", "nothing found").wait_for()
+        assert await rejected.locator("dt", has_text="expected").is_visible()
 
         # filters hold for the stream too
         await open_activity(page, "?outcome=bad&client=some-editor+7")
@@ -175,10 +179,10 @@ async def test_a_thousand_events_a_second_leave_a_page_that_lives_and_says_what_
                 await open_activity(page)
                 await page.get_by_text("events not shown").wait_for()
                 await page.locator("#client").focus()  # it answers meanwhile
-                await page.locator("#work-w2999").wait_for()
+                await page.locator("#ended-w2999").wait_for()
                 assert last == "w2999"
                 assert await page.locator("#works > li").count() <= LINES
-                text = await page.locator("#not-shown").inner_text()
+                text = await page.get_by_text("events not shown").inner_text()
                 assert int(text.split()[0].replace(",", "")) > 1_000
 
 
