@@ -59,7 +59,7 @@ async def test_the_library_is_searched_as_one_types(page: Page, place: str) -> N
     await page.goto(place)
     await page.get_by_role("searchbox").press_sequentially("answ")
     await page.wait_for_url("**/ui/library?q=answ")
-    assert "csrf" not in await page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+    assert "history-cache" not in await page.evaluate("JSON.stringify([localStorage, sessionStorage])")
     await page.get_by_role("link", name="answers").click()
     await page.wait_for_url("**/ui/library/answers")
     assert "return 'new answer'" in await page.locator(".code").first.inner_text()
