@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from alita_mcp.domains import FILE, read_domains
 from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.catalogue.use import FOUND_NOTHING
 from alita_mcp.library.catalogue.waiting import NOT_APPROVED, WaitingVersion
+from alita_mcp.library.disk import replace_file
 from alita_mcp.library.grants.approving import approval_of
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.journal.calls import CallJournal
@@ -61,6 +63,7 @@ class Library:
         self._listeners: dict[object, Callable[[], None]] = {}
         self._seen = Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
+        self._named: tuple[int, list[str]] = (-1, [])
 
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
@@ -212,15 +215,15 @@ class Library:
     def waiting_versions(self) -> list[WaitingVersion]:
         """The newest version of each tool that asks for what it was not granted, the oldest first; it blocks.
 
-        Versions before the current one do not wait, nor do those that may not hold grants.
+        Versions before the current one do not wait.
         """
         found: dict[str, WaitingVersion] = {}
         for each in self.tools.may_wait():
             name = each.manifest.name
             if name not in found and self.effective_grants.of(each.manifest) is None:
-                found[name] = each
-        able = (each for each in found.values() if may_hold_grants(each.manifest))
-        return sorted(able, key=lambda each: each.manifest.created_at)
+                able = may_hold_grants(each.manifest)
+                found[name] = each if able else each.model_copy(update={"set_aside": "not verified"})
+        return sorted(found.values(), key=lambda each: each.manifest.created_at)
 
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
@@ -307,6 +310,24 @@ class Library:
             self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
         scores = {hit.name: hit.probability for hit in found}
         return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
+
+    async def find_domains(self) -> list[str]:
+        """What its tools are about, as the table of domains has it; noted in the home for the next greeting."""
+        if self._named[0] != self._seen.standing:
+            self._named = (self._seen.standing, await self._in_thread(self._name_domains))
+        return self._named[1]
+
+    def _name_domains(self) -> list[str]:
+        try:
+            found = self._finder.find_domains()
+            if found != read_domains(self.home):
+                replace_file(self.home / FILE, "\n".join(found).encode())
+        except LibraryError as failure:
+            _log.warning("%s", failure)
+            return self._named[1]
+        except OSError as failure:  # a full disk keeps nobody from the tools
+            _log.warning("%s cannot be written: %s", self.home / FILE, failure)
+        return found
 
     async def find_gaps(self, limit: int) -> list[Gap]:
         """Needs that were searched for and not found, the most wanted first; then those that a tool serves by now."""

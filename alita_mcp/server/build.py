@@ -18,7 +18,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from alita_mcp import __version__
 from alita_mcp.server.client.announcer import Announcer, subscribe, unsubscribe
-from alita_mcp.server.instructions import INSTRUCTIONS
+from alita_mcp.server.instructions import instructions
 from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.shared_app import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
@@ -121,7 +121,7 @@ def build_server(
         SERVER_NAME,
         version=__version__,
         title="alita",
-        instructions=INSTRUCTIONS,
+        instructions=instructions(settings.home),
         lifespan=shared.lifespan,
         cache_hints=dict.fromkeys(_LISTS, CacheHint(ttl_ms=0, scope="private")),
         get_tool_input_schema=input_schema,

@@ -60,6 +60,8 @@ class Dispatcher:
     ) -> types.ListToolsResult:
         """The fixed tools and the promoted ones, a hundred at most: one page, since some hosts read no other."""
         await self._shared.wait_until_settled()
+        if self._shared.current is not None:
+            self._shared.domains = await self._shared.current.library.find_domains()
         change, tools = self._announcer.changes, self._all_tools(maker_of(ctx))
         client = self._announcer.tool_list_of(ctx)
         client.record_list((tool.name for tool in tools), change, anyio.current_time())

@@ -11,7 +11,7 @@ from alita_mcp.server.agents.solve_task import handle_solve_task
 from alita_mcp.server.dispatcher import Dispatcher
 from alita_mcp.server.resources import Resources
 from alita_mcp.server.sources import OwnTools
-from alita_mcp.server.tools.definitions import META_DEFINITIONS
+from alita_mcp.server.tools.definitions import META_DEFINITIONS, name_domains
 from alita_mcp.server.tools.library_tools import LibraryTools
 from alita_mcp.server.tools.meta_tools import META_HANDLERS
 
@@ -39,6 +39,7 @@ class Parts:
             (*META_DEFINITIONS, *AGENT_DEFINITIONS),
             {**META_HANDLERS, "solve_task": handle_solve_task, "research_web": handle_research_web},
             listed=[*META_HANDLERS, *agent_tools_to_list(settings)],
+            describe=lambda tool: name_domains(tool, shared.domains),
         )
         sources: tuple[ToolSource, ...] = (own, LibraryTools(shared), *extra_sources)
         self.tools = Dispatcher(sources, shared, tasks, announcer)

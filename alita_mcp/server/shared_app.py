@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,8 @@ class SharedApp:
         self._open_app = open_app
         self._announcer = announcer
         self.timeouts = ClientTimeouts()
+        self.domains: Sequence[str] = ()
+        """What the tools of the library are about, as the list of tools said last."""
         self._opening: _Opening | None = None
         self._tasks: TaskGroup | None = None
         self._sharers = 0

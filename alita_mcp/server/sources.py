@@ -87,15 +87,17 @@ class OwnTools:
         handlers: Mapping[str, Callable[[ToolCall], Awaitable[ToolResult]]],
         *,
         listed: Collection[str],
+        describe: Callable[[types.Tool], types.Tool] = lambda tool: tool,
     ) -> None:
-        """`listed` are the names of those that clients see; no connection changes it."""
+        """`listed` are the names of those that clients see; no connection changes it, nor how one is described."""
+        self._describe = describe
         self._listed = tuple(tool for tool in tools if tool.name in listed)
         self._tools = {tool.name: tool for tool in tools}
         self._handlers = handlers
 
     def list_tools(self, _reader: Maker) -> Sequence[types.Tool]:
         """Those that clients see."""
-        return self._listed
+        return [self._describe(tool) for tool in self._listed]
 
     def find_tool(self, name: str, _reader: Maker) -> types.Tool | None:
         """One of them, listed or not."""

@@ -21,6 +21,7 @@ NOT_RUN = {
     "curl": "asks a server with a model: tests/server",
     "alita serve": "goes on until it is stopped: tests/server/test_http.py",
     "alita demo": "tests/cli/test_demo.py",
+    "alita setup": "asks a person at a terminal, and a model: tests/cli/test_setup.py",
     "alita doctor": "asks the Docker engine and bubblewrap: tests/cli/test_main.py, tests/cli/test_doctor_sandbox.py",
     "alita approve": "asks a person at a terminal: tests/cli/test_approving.py",
     "alita solve": "asks a model: tests/cli/tasks",

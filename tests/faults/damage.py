@@ -22,7 +22,7 @@ KINDS = {
     "lock": "generated_tools/*/v*/requirements.lock", "version": "generated_tools/*/v*", "tool": "generated_tools/*",
     "decisions": "generated_tools/*/decisions.json", "format": "home.json", "tools": "generated_tools",
     "lock of the library": "library.lock", "owner": "owners/*.lock", "owners": "owners",
-    "token": "http_token", "secrets": "secrets.json",
+    "token": "http_token", "secrets": "secrets.json", "domains": "domains.txt",
     "memory": "memory/*/*.json", "memories of a kind": "memory/*", "memories": "memory",
     "code approval": "code_approvals/*.json", "code approvals": "code_approvals",
     "result": "runs/*.json", "files of a run": "runs/*.files", "runs": "runs",

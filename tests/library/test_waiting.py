@@ -60,7 +60,7 @@ async def test_of_each_tool_the_newest_version_that_asks_for_more_waits_until_a_
 async def test_what_may_hold_no_grants_and_what_came_with_alita_asks_nobody(tmp_path: Path) -> None:
     async with opened(tmp_path / "home") as library:
         await publish(library, "one", trust="provisional")
-        assert waiting(library) == []
+        assert waiting(library) == [("asker", 1, 1, "not verified")]
     async with open_library(Settings(home=tmp_path / "other")) as library:
         found = waiting(library)
         assert ("http_request", 1, 1, "shipped") in found

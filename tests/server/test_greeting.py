@@ -14,6 +14,7 @@ import mcp_types as types
 import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from alita_mcp.domains import FILE
 from alita_mcp.server.build import build_server
 from alita_mcp.server.transports import greeting
 from alita_mcp.server.transports.greeting import NO_GREETING, Greeting, greet
@@ -58,7 +59,7 @@ def pipes() -> Iterator[tuple[int, int, int, int]]:
 def greeted(pipes: tuple[int, int, int, int], written: bytes) -> tuple[Greeting, bytes]:
     server_reads, server_writes, client_reads, client_writes = pipes
     os.write(client_writes, written)
-    result = greet(server_reads, server_writes)
+    result = greet(server_reads, server_writes, {"ALITA_HOME": "/nowhere"})
     try:
         return result, os.read(client_reads, 65_536)
     except BlockingIOError:
@@ -73,16 +74,18 @@ async def test_the_words_are_those_of_the_server(settings: Settings) -> None:
     async with connected(build_server(settings), "legacy") as client:
         told = client.session.initialize_result
     assert told is not None
-    words = greeting.initialize_result(told.protocol_version)
+    words = greeting.initialize_result(told.protocol_version, settings.home)
     assert words == told.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 @pytest.mark.process
 def test_the_words_of_the_modern_protocol_are_those_of_the_server(home: Path) -> None:
     # the second request is not the first line, so that the server itself answers it
+    (home / FILE).write_text("PDF\nCSV", encoding="ascii")
     said = [discover(id="a"), discover(id="b")]
     first, second = served(home, said)
-    assert first["result"] == second["result"] == greeting.discover_result()
+    assert first["result"] == second["result"] == greeting.discover_result(home)
+    assert first["result"]["instructions"].endswith(" It holds tools for CSV, PDF.")
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "2026-07-28", "1999-01-01", ""])
@@ -140,9 +143,9 @@ def test_all_else_waits_for_the_server(pipes: tuple[int, int, int, int], written
 def test_a_client_that_writes_nothing_yet_is_not_waited_for(
     pipes: tuple[int, int, int, int], tmp_path: Path
 ) -> None:
-    assert greet(pipes[0], pipes[1]) == NO_GREETING
+    assert greet(pipes[0], pipes[1], {}) == NO_GREETING
     with (tmp_path / "file").open("w+b") as file:
-        assert greet(file.fileno(), pipes[1]) == NO_GREETING
+        assert greet(file.fileno(), pipes[1], {}) == NO_GREETING
 
 
 def served(home: Path, said: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -112,7 +112,7 @@ async def test_what_a_person_refuses_or_puts_off_is_granted_nothing(settings: Se
         assert fields["name"] == "other"
         refused = await browser.post("/ui/decide/version", data={**fields, "decision": "refuse"})
         assert "other v1 was refused." in refused.text
-        assert "refused, taken back, or shipped" in refused.text
+        assert "refused, taken back, shipped" in refused.text
         assert (granted(app, made), granted(app, other)) == (None, None)
         assert (await first_form(browser))["name"] == "asker"
         # Refused is not lost: the same page grants it after all.
@@ -189,6 +189,16 @@ async def test_hosts_that_are_left_open_have_to_be_named(settings: Settings) -> 
             assert (refused.status_code, message in html.unescape(refused.text)) == (409, True)
         await browser.post("/ui/decide/version", data={**fields, "hosts": "a.example.org, b.example.org"})
         assert granted(app, made) == Grants(network=("a.example.org", "b.example.org"))
+
+
+async def test_what_is_not_verified_says_what_it_lacks_and_has_no_button(settings: Settings) -> None:
+    async with opened(settings) as (app, browser):
+        made = simple("asker", answer="one", grants=WIDE, trust="provisional")
+        await app.library.publish(made, expected_version=0)
+        assert (await browser.get("/ui/decide/count")).text.count(">1<") == 1  # its review
+        page = (await browser.get("/ui/decide?tool=asker")).text
+        assert "Only verified tools are given grants." in page
+        assert [action for action, _ in forms(page)] == ["/ui/decide/reviews"]
 
 
 async def test_code_is_read_approved_and_refused(settings: Settings) -> None:

@@ -18,8 +18,8 @@ class WaitingVersion(Value):
     current: int
     """The tool's current version: that the person sees, and whose place an approved one takes."""
     made_by: Maker
-    set_aside: Literal["", "refused", "taken back", "shipped"] = ""
-    """Why nobody has to decide about it: a person did, or it came with alita."""
+    set_aside: Literal["", "refused", "taken back", "shipped", "not verified"] = ""
+    """Why nobody has to decide about it: a person did, it came with alita, or it cannot be granted anything yet."""
 
 
 class UnreviewedTool(Value):

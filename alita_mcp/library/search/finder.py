@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from alita_mcp.domains import DOMAINS
 from alita_mcp.library.search.ranking import Ranking, rank
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.search.vectors import PAUSES, VectorIndex
@@ -17,6 +18,7 @@ from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
 
+_ABOUT = "SELECT 1 FROM document_text WHERE document_text MATCH ? LIMIT 1"
 VECTORS = "vectors.lance"
 """The folder of vectors, beside the catalogue."""
 
@@ -66,6 +68,19 @@ class Finder:
                 return rank(db, need, cosines)
 
         return await anyio.to_thread.run_sync(rank_tools)
+
+    def find_domains(self) -> list[str]:
+        """The domains that the names and descriptions of tools belong to. It blocks.
+
+        Raises:
+            LibraryError: the search index is damaged.
+        """
+        with self._reader.transaction() as db:
+            return [
+                domain
+                for domain, words in DOMAINS.items()
+                if db.execute(_ABOUT, (f"{{name description}} : ({' OR '.join(words.split())})",)).fetchone()
+            ]
 
     async def vectors_ready(self) -> None:
         """Returns when every tool has its vector; at once without an embedder.

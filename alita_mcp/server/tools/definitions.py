@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mcp_types as types
 
+from alita_mcp.domains import sentence
 from alita_mcp.library.rows import Origin
 from alita_mcp.server.results.unreviewed import plain_manifest
 from alita_mcp.server.sources import own_tool
@@ -122,6 +124,13 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
     ),
 )
+
+
+def name_domains(tool: types.Tool, domains: Sequence[str]) -> types.Tool:
+    """The search with what the library holds in its description; any other tool as it is."""
+    if tool.name != "search_capabilities" or not domains:
+        return tool
+    return tool.model_copy(update={"description": f"{tool.description}{sentence(domains)}"})
 
 
 def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types.Tool:

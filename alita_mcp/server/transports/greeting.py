@@ -11,10 +11,12 @@ import os
 import select
 import stat
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from alita_mcp import __version__
-from alita_mcp.server.instructions import INSTRUCTIONS
+from alita_mcp.server.instructions import instructions
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol versions that begin with `initialize`; a client that asks for any other gets the last."""
@@ -45,8 +47,11 @@ class Greeting(NamedTuple):
 NO_GREETING = Greeting()
 
 
-def greet(reads: int, writes: int) -> Greeting:
-    """Responds to a client's first line, if it is one of the two in plain words; all else waits for the server."""
+def greet(reads: int, writes: int, environment: Mapping[str, str]) -> Greeting:
+    """Responds to a client's first line, if it is one of the two in plain words; all else waits for the server.
+
+    `environment` names the home, whose domains the instructions name.
+    """
     mode = os.fstat(reads).st_mode
     if sys.platform == "win32" or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return NO_GREETING
@@ -54,7 +59,7 @@ def greet(reads: int, writes: int) -> Greeting:
         return NO_GREETING
     read = os.read(reads, MAX_LINE)
     line, end, _ = read.partition(b"\n")
-    response = _early_response(line) if end else None
+    response = _early_response(line, find_home(environment)) if end else None
     if response is None:
         return Greeting(read)
     try:
@@ -64,22 +69,31 @@ def greet(reads: int, writes: int) -> Greeting:
     return Greeting(read, response["id"])
 
 
-def initialize_result(version: str) -> dict[str, Any]:
+def find_home(environment: Mapping[str, str]) -> Path:
+    """The home of these settings, as `Settings.home`; on Windows nobody is greeted early."""
+    data = environment.get("XDG_DATA_HOME") or "~/.local/share"
+    if sys.platform == "darwin":
+        data = "~/Library/Application Support"
+    home = environment.get("ALITA_HOME") or os.path.join(data, "alita-mcp")  # noqa: PTH118
+    return Path(os.path.expanduser(home))  # noqa: PTH111 - it does not raise where nobody has a home folder
+
+
+def initialize_result(version: str, home: Path) -> dict[str, Any]:
     """The result of `initialize`, as the server gives it to a client that asks for a protocol version."""
     return {
         "capabilities": CAPABILITIES,
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions(home),
         "protocolVersion": version if version in HANDSHAKES else HANDSHAKES[-1],
         "serverInfo": _SERVER,
     }
 
 
-def discover_result() -> dict[str, Any]:
+def discover_result(home: Path) -> dict[str, Any]:
     """The result of `server/discover`, as the server gives it."""
     return {
         "cacheScope": "private",
         "capabilities": {**CAPABILITIES, "extensions": EXTENSIONS},
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions(home),
         "resultType": "complete",
         "supportedVersions": [MODERN],
         "ttlMs": 0,
@@ -87,7 +101,7 @@ def discover_result() -> dict[str, Any]:
     }
 
 
-def _early_response(line: bytes) -> dict[str, Any] | None:
+def _early_response(line: bytes, home: Path) -> dict[str, Any] | None:
     """The response to a request that the SDK would surely take; None leaves the request to it."""
     try:
         match json.loads(line):
@@ -101,7 +115,7 @@ def _early_response(line: bytes) -> dict[str, Any] | None:
                     "capabilities": able,
                 } as params,
             } if not params.get("_meta"):
-                result = initialize_result(version)
+                result = initialize_result(version, home)
             case {
                 "jsonrpc": "2.0",
                 "id": int() | str() as number,
@@ -109,7 +123,7 @@ def _early_response(line: bytes) -> dict[str, Any] | None:
                 "params": {"_meta": dict() as meta, **others},
             } if meta.get(f"{_META}protocolVersion") == MODERN and not others:
                 client, able = meta.get(f"{_META}clientInfo"), meta.get(f"{_META}clientCapabilities")
-                result = discover_result()
+                result = discover_result(home)
             case _:
                 return None
     except (ValueError, RecursionError):

@@ -27,6 +27,7 @@ from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.evidence import evidence_rows
+from alita_mcp.library.trust.trust import what_would_raise
 from alita_mcp.library.versions.naming import not_as_seen_error
 from alita_mcp.unseen import code_listing
 from alita_mcp.values import Grants, StoredVersion
@@ -49,7 +50,7 @@ class Waiting:
     stamp: tuple[int, int] = (-1, -1)
     versions: tuple[WaitingVersion, ...] = ()
     set_aside: tuple[WaitingVersion, ...] = ()
-    """What a person refused or took back, and what came with alita without grants."""
+    """What a person refused or took back, what came with alita, and what cannot be granted anything yet."""
     code: tuple[tuple[str, AskedCode], ...] = ()
     reviews: tuple[UnreviewedTool, ...] = ()
     """The newest of them."""
@@ -301,6 +302,7 @@ async def _describe_version(library: Library, waiting: WaitingVersion) -> dict[s
         "wishes": [(line[0], line[2:]) for line in difference(manifest, before.manifest if before else None)],
         "lines": await anyio.to_thread.run_sync(difference_lines, before, stored),
         "proof": evidence_rows(stored.report, library.tools.sandboxes_of(manifest.name, manifest.version)),
+        "to_raise": what_would_raise(stored.report),
         "is_open": ANY in manifest.grants.network,
     }
 

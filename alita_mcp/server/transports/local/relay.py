@@ -58,18 +58,18 @@ def relay(wire: Wire, parent: int, environment: Mapping[str, str]) -> Greeting:
     Returns only where no server can be shared: this process serves its client itself, after what it was greeted with.
     """
     if environment.get(SWITCH, "").lower() in OFF:
-        return greet(*wire)
+        return greet(*wire, environment)
     greeting = None
     try:
         endpoint = find_endpoint(environment, os.getcwd())
         launcher = Launcher(endpoint)
         if not endpoint.address.exists():
             launcher.start()
-        greeting = greet(*wire)  # before anything that another process can hold up
+        greeting = greet(*wire, environment)  # before anything that another process can hold up
         link = launcher.wait_for_server()
     except (OSError, Refused) as problem:
         sys.stderr.write(f"alita-mcp-server: no shared server ({problem}); serving this client alone\n")
-        return greeting or greet(*wire)
+        return greeting or greet(*wire, environment)
     return Relay(wire, parent, launcher, link, greeting).run()
 
 
