@@ -21,7 +21,6 @@ from pydantic import ValidationError
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue.daily import (
     GROWN_DAYS,
-    GROWN_TOOLS,
     SEARCH_DAYS,
     TOOL_DAYS,
 )
@@ -254,10 +253,6 @@ class CatalogueReader:
     def daily_use_of_grown(self, since: str) -> dict[str, Use]:
         """As `daily_use`, of all tools but the starter tools together."""
         return _use_counts(self._rows(GROWN_DAYS, since=since))
-
-    def use_of_grown(self, since: str, limit: int) -> dict[str, Use]:
-        """As `daily_use_of_grown`, of each tool: those first that spared most."""
-        return _use_counts(self._rows(GROWN_TOOLS, since=since, limit=limit))
 
     def daily_searches(self, since: str) -> dict[str, SearchCount]:
         """Searches of each day from a day on, the first day first."""
