@@ -43,7 +43,7 @@ SECURITY_HEADERS: Mapping[str, str] = {
 """Even text that slipped through the escaping can load and run nothing. Forms of a page with `no-referrer` would send
 the origin `null`, which every stranger's page can."""
 SAFE_METHODS = ("GET", "HEAD")
-AS_CLIENTS = re.compile(r"/ui/(ask|gaps)(/.*)?|/ui/library/[^/]+/calls(/.*)?")
+AS_CLIENTS = re.compile(r"/ui/(ask|gaps)(/.*)?|/ui/library/[^/]+/calls")
 """Changes that whoever has the token can make without a page, too: tasks, calls, syntheses. All others are a person's:
 a client that opened a session with its token would approve for itself."""
 NOT_SIGNED_IN = "You are not signed in."

@@ -29,7 +29,7 @@ PERMITTED = (
     "/ui/ask/1/answer",
     "/ui/gaps/make",
     "/ui/library/a/calls",
-    "/ui/library/a/calls/1/cancel",
+    "/ui/gaps/other",
 )
 DECISIONS = ("/ui/decide/version", "/ui/library/calls", "/ui/library/a/do/pin", "/ui/library/a/export")
 FAILURES = {
