@@ -482,10 +482,11 @@ def test_the_plugin_of_claude_code_is_one_folder_that_uninstall_takes_away(
     assert "own_files" in json.loads(alita("install", "claude-code-plugin", "--json").out)
     assert "unchanged" in alita("install", "claude-code-plugin").out
 
+    words = files[skill].read_text(encoding="utf-8")
     files[skill].write_text("---\nname: alita\ndescription: mine\n---\n")
     refused = alita("install", "claude-code-plugin")
     assert (refused.status, "not this server's" in refused.err) == (2, True), refused.err
-    files[skill].unlink()
+    files[skill].write_text(f"{words}\nMore.\n", encoding="utf-8")
     assert alita("uninstall", "claude-code-plugin").status == 0
     assert list((machine / ".claude").iterdir()) == []
 

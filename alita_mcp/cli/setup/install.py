@@ -153,7 +153,7 @@ def change_clients(
         0, or the exit status of the first that failed.
     """
     from alita_mcp.clients.changes import apply_change, find_clients
-    from alita_mcp.clients.skills import plan_own_files
+    from alita_mcp.clients.skills import apply_own_files, plan_own_files
 
     if (client is None) is not every or (every and file):
         found = ", ".join(each.name for each in find_clients()) or "none that is known"
@@ -180,8 +180,7 @@ def change_clients(
             change = plan(name, known)
             own_files = plan_own_files(change, remove=also_projects)
             backup = None if dry_run else apply_change(change)
-            for each in own_files if not dry_run else ():
-                each.apply()
+            apply_own_files({} if dry_run else own_files)
         except AlitaError as failed:
             if not every:
                 raise
@@ -195,7 +194,7 @@ def change_clients(
         )
         kept = f" (backup: {backup})" if backup else ""
         said = f"{known.title}: {place} {state}{kept}. {explain(change)}".strip()
-        paths = [str(each.file) for each in own_files]
+        paths = [*map(str, own_files)]
         if paths:
             said += f" {'Without' if also_projects else 'With'} it: {', '.join(paths)}."
         texts.append(f"{difference}\n{said}" if difference else said)
