@@ -80,7 +80,7 @@ class CallJournal:
         moment = now()
         with self._lock:
             self._rows.append(CallRow(moment, "called", name, version, detail))
-            self._uses[name] = self._uses.get(name, Use()).plus(Use(1, int(not ok), moment, code_bytes))
+            self._uses[name] = self._uses.get(name, Use()) + Use(1, int(not ok), moment, code_bytes)
             self._end_searches(identity, name)
 
     def _end_searches(self, identity: ClientIdentity, name: str) -> None:
@@ -95,7 +95,7 @@ class CallJournal:
                 self._count_search(each.day, SearchCount(called=1))
 
     def _count_search(self, day: str, count: SearchCount) -> None:
-        self._searches[day] = self._searches.get(day, SearchCount()).plus(count)
+        self._searches[day] = self._searches.get(day, SearchCount()) + count
 
     def record_sandbox_failure(self, name: str, version: int, **detail: Any) -> None:
         """Journals a call that the sandbox failed; the tool is not to blame, so its use does not count."""
@@ -155,7 +155,7 @@ class CallJournal:
                 with self._lock:
                     self._rows = deque([*rows, *self._rows], maxlen=CALLS_KEPT)
                     for name, use in uses.items():
-                        self._uses[name] = use.plus(self._uses.get(name, Use()))
+                        self._uses[name] = use + self._uses.get(name, Use())
                     for day, count in searches.items():
                         self._count_search(day, count)
                 raise
