@@ -315,3 +315,10 @@ CLIENTS = {
 
 KEPT = frozenset({"enabled", "name", "required", "startup_timeout_sec", "timeout", "tool_timeout_sec"})
 """What an entry gets when it is new; where a person has set it already, it stays."""
+ONLY_STARTED = frozenset(
+    {"args", "cmd", "command", "env", "environment", "envs", "source", "transport", "type"}
+)
+ONLY_REMOTE = frozenset(
+    {"bearer_token_env_var", "headers", "httpUrl", "requestOptions", "serverUrl", "type", "uri", "url"}
+)
+"""What goes from an entry when the client reaches the server in the other way."""

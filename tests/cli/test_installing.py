@@ -209,7 +209,7 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("cursor", b'{"mcpServers": []}', "'mcpServers' in"),
     ("cursor", b'{"mcpServers": null}', "'mcpServers' in"),
     ("cursor", b'{"mcpServers": {}, "mcpServers": {}}', "the key 'mcpServers' stands twice"),
-    ("cursor", b'{"a": NaN}', "NaN is not JSON"),
+    ("cursor", b'{"a": NaN}', "it is not understood"),
     ("cursor", b"[" * 100_000, "nested too deeply"),
     ("cursor", b'{"a":' * 700 + b"1" + b"}" * 700, "nested too deeply"),
     ("cursor", b'{"a": "\xff"}', "is not UTF-8 (byte 8)"),
@@ -300,7 +300,7 @@ def test_a_read_only_file_and_one_of_another_user_stay(
     file = tmp_path / "mcp.json"
     file.write_text("{}", encoding="utf-8")
     file.chmod(0o444)
-    assert refuses(alita("install", "cursor", "--file", str(file)), "is read-only", f"chmod u+w {file}")
+    assert refuses(alita("install", "cursor", "--file", str(file)), "is read-only")
     file.chmod(0o666)
     monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
     assert refuses(alita("install", "cursor", "--file", str(file)), "belongs to another user")
