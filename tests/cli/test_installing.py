@@ -245,6 +245,14 @@ def test_a_file_that_is_not_what_the_client_reads_is_left_alone(
     assert {*tmp_path.iterdir()} <= {file, tmp_path / "home", tmp_path / "person"}
 
 
+def test_tables_of_ours_with_others_between_them_are_left_to_the_person(alita: Alita, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    content = '[mcp_servers.alita]\ncommand = "x"\n# about tui\n[tui]\n[mcp_servers.alita.env]\nA = "b"\n# end\n[end]\n'
+    file.write_text(content, encoding="utf-8")
+    assert refuses(alita("uninstall", "codex", "--file", str(file)), "tables of others stand between ours")
+    assert file.read_text(encoding="utf-8") == content
+
+
 def refuses(said: Said, *words: str) -> bool:
     assert said.status == 2, said
     return all(word in said.err for word in words)
@@ -350,7 +358,7 @@ def test_a_client_that_is_not_on_this_machine_gets_no_file_unless_forced(alita: 
 def test_all_takes_every_client_that_is_here_and_one_that_fails_keeps_none_back(
     alita: Alita, machine: Path, tmp_path: Path
 ) -> None:
-    assert refuses(alita("install", "--all"), "None of the clients was found")
+    assert refuses(alita("install", "--all"), "No client was found")
     assert refuses(alita("install"), "Name one client, or --all")
     for folder in (".cursor", ".codex", ".config/goose", ".claude", ".gemini"):
         (machine / folder).mkdir(parents=True)
