@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgr
 COVERAGE := --cov --cov-report=html:.cache/coverage
 CHEAP := not docker and not bubblewrap and not node and not process and not slow and not exhaustive
 
-.PHONY: demo check test test-all test-dependencies bench lint lock component clean
+.PHONY: demo check test test-all test-dependencies bench lint lock component mcpb clean
 
 # Each of a thousand processes starts sooner where Python keeps what it compiled; it does so beside no source.
 check test test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/bytecode
@@ -62,6 +62,11 @@ lint: $(VENV)/.ready
 # The Python of the embedded sandbox, built once for its sources and kept in the user's cache: 20 s of one processor.
 component: $(VENV)/.ready
 	@$(BIN)/python -m alita_mcp.sandbox.wasm.component
+
+# The bundle for Claude Desktop and other hosts; it installs the published package of the same version.
+mcpb:
+	@mkdir -p dist && rm -f dist/alita-mcp-server.mcpb
+	cd deploy/mcpb && python3 -m zipfile -c ../../dist/alita-mcp-server.mcpb manifest.json pyproject.toml src/
 
 # After a change of pyproject.toml; `make lock UPGRADE=--upgrade` takes the newest versions that it allows.
 lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import anyio
 
@@ -16,20 +16,11 @@ StageOutcome = Literal["passed", "weak", "failed"]
 """`weak`: it lowers the trust, and rejects nothing."""
 
 
-@runtime_checkable
-class HearsEnds(Protocol):
-    """A `ReportStage` that hears how each stage ended, too."""
-
-    def end_stage(self, stage: str, outcome: StageOutcome, text: str) -> None:
-        """A stage ended; `text` says what was found."""
-        ...
-
-
 def report_end(on_stage: ReportStage, stage: str, outcome: StageOutcome, text: str = "") -> None:
-    """Reports how a stage ended, where anybody hears that."""
-    listener: object = on_stage
-    if isinstance(listener, HearsEnds):
-        listener.end_stage(stage, outcome, text)
+    """Reports how a stage ended and what was found, where `on_stage` has a method `end_stage` that hears it."""
+    end_stage = getattr(on_stage, "end_stage", None)
+    if end_stage is not None:
+        end_stage(stage, outcome, text)
 
 
 async def ignore_stage(_stage: str) -> None:

@@ -147,22 +147,6 @@ class RunFile(Value):
     """In bytes."""
 
 
-class RunProgress(Value):
-    """How far a run is."""
-
-    run: str
-    task: str
-    at: str
-    owner: str
-    status: RunStatus
-    events: tuple[TaskEvent, ...] = ()
-    solution: Solution | None = None
-    """Of a run that has ended."""
-    files: tuple[RunFile, ...] = ()
-    mark: tuple[int, bool] = (0, False)
-    """Differs when anything has come."""
-
-
 class RunSummary(Value):
     """One run in a line."""
 
@@ -187,3 +171,15 @@ class RunSummary(Value):
     seconds: float = 0.0
     actions: tuple[tuple[str, bool], ...] = ()
     """Its calls in order, and whether each worked."""
+
+
+class RunProgress(Value):
+    """How far a run is."""
+
+    summary: RunSummary
+    events: tuple[TaskEvent, ...]
+    solution: Solution | None
+    """Of a run that has ended."""
+    files: tuple[RunFile, ...]
+    mark: tuple[int, bool]
+    """Differs when anything has come."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import anyio
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import AwareDatetime, ConfigDict, Field
 
-from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
 from alita_mcp.library.journal.calls import words_of_query
 from alita_mcp.library.private_text import without_secrets
 from alita_mcp.owners import ClientIdentity
@@ -44,10 +44,8 @@ _SAID = ("activity", "client", "seconds", "status")
 _COMPARED = ("expected", "got")
 
 
-class Step(Value):
+class Step(NamedTuple):
     """One step of a piece of work: a gate of a synthesis, a step of a task."""
-
-    model_config = ConfigDict(extra="ignore")  # a server of another release may say more
 
     stage: str
     outcome: str = ""
@@ -59,7 +57,7 @@ class Step(Value):
 class Activity(Value):
     """One piece of work as it stands. Each event carries all of it, so that whoever misses one has lost nothing."""
 
-    model_config = ConfigDict(extra="ignore")  # as Step
+    model_config = ConfigDict(extra="ignore")  # a server of another release may say more
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     kind: Kind
@@ -69,24 +67,12 @@ class Activity(Value):
     tool: str = ""
     text: str = ""
     """A line about it: the words of a search, what is made, why it was rejected."""
-    time: str
-    """When this event happened: ISO 8601, UTC."""
+    time: AwareDatetime
+    """When this event happened."""
     seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Since it began."""
     detail: dict[str, str] = Field(default_factory=dict)
     steps: tuple[Step, ...] = ()
-
-    @field_validator("time")
-    @classmethod
-    def _check_time(cls, time: str) -> str:
-        if datetime.fromisoformat(time).tzinfo is None:
-            raise ValueError("without a time zone")
-        return time
-
-    @property
-    def at(self) -> datetime:
-        """When this event happened."""
-        return datetime.fromisoformat(self.time)
 
     @property
     def tone(self) -> Literal["busy", "ok", "warn", "bad"]:
@@ -122,19 +108,14 @@ class Subscription:
     def drop(self, count: int) -> None:
         """Counts what was dropped on the way here."""
         self._dropped += count
-        self._arrived.set()
 
-    def take_dropped(self) -> int:
-        """How many pieces of work were dropped unread since the last time."""
-        dropped, self._dropped = self._dropped, 0
-        return dropped
-
-    async def read(self) -> list[Activity]:
-        """All that waits, the oldest first; waits until there is something, or something was dropped."""
+    async def read(self) -> tuple[list[Activity], int]:
+        """All that waits, the oldest first, once there is something; and how many were dropped unread."""
         await self._arrived.wait()
         self._arrived = anyio.Event()
         events, self._waiting = self._waiting, {}
-        return [event.describe() for event in events.values()]
+        dropped, self._dropped = self._dropped, 0
+        return [event.describe() for event in events.values()], dropped
 
 
 class ActivityFeed:
@@ -179,18 +160,12 @@ class ActivityFeed:
     @contextmanager
     def follow(self, kind: Kind, identity: ClientIdentity, **more: Any) -> Iterator[Work]:
         """Publishes that work begins, and in the end how it ended, whatever ends it; `more` are fields of `Work`."""
-        work = Work(self, kind, identity, **more)
-        self.publish(work)
+        self.publish(work := Work(self, kind, identity, **more))
         try:
             yield work
-        except (ToolNotFound, ToolUnavailable, InvalidArguments) as refused:
-            work.end("refused", text=type(refused).__name__)
-            raise
-        except SandboxError as failure:
-            work.end("sandbox failed", text=failure.message)
-            raise
         except AlitaError as failure:
-            work.end("failed", text=type(failure).__name__)
+            is_refused = isinstance(failure, ToolNotFound | ToolUnavailable | InvalidArguments)
+            work.end("refused" if is_refused else "failed", text=type(failure).__name__)
             raise
         except anyio.get_cancelled_exc_class():
             work.end("cancelled")
@@ -217,7 +192,7 @@ class Work:
     """The journal's line about it names it too, so that nobody shows it twice."""
     outcome: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)
-    steps: list[tuple[str, str, str]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     began: float = field(default_factory=time.time)
     changed: float = field(default_factory=time.time)
 
@@ -225,15 +200,15 @@ class Work:
         """A stage begins, or says more: `environment: …`."""
         name, _, more = stage.partition(": ")
         is_known = bool(self.steps) and self.steps[-1][:2] == (name, "")
-        self._put(len(self.steps) - is_known, (name, "", more))
+        self._put(len(self.steps) - is_known, Step(name, text=more))
         await self.on_stage(stage)
 
     def end_stage(self, stage: str, outcome: StageOutcome, text: str = "") -> None:
         """A stage ended; without its beginning it is a step of its own."""
         begun = (place for place, step in enumerate(self.steps) if step[:2] == (stage, ""))
-        self._put(next(begun, len(self.steps)), (stage, outcome, text))
+        self._put(next(begun, len(self.steps)), Step(stage, outcome, text))
 
-    def _put(self, place: int, step: tuple[str, str, str]) -> None:
+    def _put(self, place: int, step: Step) -> None:
         self.steps[place : place + 1] = [step]
         del self.steps[:-MAX_STEPS]
         self.changed = time.time()
@@ -258,11 +233,11 @@ class Work:
             client=show_text(self.identity.client, MAX_NAME) or COMMAND_LINE,
             tool=show_text(self.tool, MAX_NAME),
             text=show_text(self.text or words_of_query(self.query)),
-            time=datetime.fromtimestamp(self.changed, UTC).isoformat(timespec="microseconds"),
+            time=datetime.fromtimestamp(self.changed, UTC),
             seconds=round(max(0.0, self.changed - self.began), 3),
             detail=show_detail(self.detail),
             steps=tuple(
-                Step(stage=show_text(stage, MAX_NAME), outcome=outcome, text=show_text(text))
+                Step(show_text(stage, MAX_NAME), outcome, show_text(text))
                 for stage, outcome, text in self.steps
             ),
         )

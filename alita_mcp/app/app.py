@@ -146,6 +146,13 @@ class App:
             return request
         return await self.wait_for_job(self.begin_synthesis(request), on_stage)
 
+    def report_rejection(self, rejected: Rejected, name: str, identity: ClientIdentity) -> None:
+        """Publishes that a client's request was rejected before a synthesis could begin."""
+        with self.activity.follow("synthesis", identity, tool=name) as work:
+            work.end(
+                rejected.status, text=rejected.reason, detail={"stage": rejected.stage, "fix": rejected.fix}
+            )
+
     def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from alita_mcp.app.activity import ActivityFeed, Work
+from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_advice import add_advice
 from alita_mcp.app.code_rights import CHAIN, CodeRights, CodeWaits
@@ -99,56 +99,42 @@ class CodeRunner:
         """
         text = f"a step of session {request.session}" if request.session else ""
         with self._feed.follow("code", identity, text=text, on_stage=on_stage) as work:
-            outcome = await self._run_followed(work, request, identity, person, shown, files)
-            if isinstance(outcome, CodeWaits):
-                work.end(outcome.status, text=", ".join(outcome.grants))
-            else:
-                run = outcome.run
-                fields = {"sandbox": run.sandbox, "tools": run.tools, "run": outcome.id}
+            request.check()
+            slip = find_module(request.packages) or find_slip(request.packages, pinned_are_meant=True)
+            for unfit in (*package_checks(request.packages), *([slip] if slip else [])):
+                raise PackagesRejected(f"{unfit.message}.", hint=unfit.fix)
+            if files is None or request.grants != FILES:
+                waits = await self._rights.find_obstacle(request, identity, person, work)
+                if waits is not None:
+                    work.end(waits.status, text=", ".join(waits.grants))
+                    return waits
+            if self._under_way >= MAX_AT_ONCE:
+                raise SandboxBusy(f"{MAX_AT_ONCE} runs of code are under way or waiting already.")
+            self._under_way += 1
+            try:
+                broker = self._rights.broker_for(request, identity, files)
+                tools = ToolsInCode(self._library, self._calls, identity, shown)
+                async with tools.open_broker(request, broker, work) as outer:
+                    find_place = partial(self._find_place, request.packages, work)
+                    if request.session:
+                        run = await self._sessions.run_step(request, identity.key, find_place, outer)
+                    else:
+                        place = await find_place()
+                        try:
+                            run = await run_once(request, *place, outer)
+                        except SandboxError:
+                            self._forget_environment(place)
+                            raise
+                    if isinstance(outer, ToolBroker):
+                        run = outer.add_calls(run)
+                    run = add_advice(run, request)
+                run = _without_secrets(run, broker)
+                result = await self._record(request, identity, run, broker, activity=work.id)
+                fields = {"sandbox": run.sandbox, "tools": run.tools, "run": result.id}
                 work.end(run.status, text=run.error_type, detail=fields)
-        return outcome
-
-    async def _run_followed(
-        self,
-        on_stage: Work,
-        request: CodeRequest,
-        identity: ClientIdentity,
-        person: PendingQuestions | None,
-        shown: ShowManifest,
-        files: Path | None,
-    ) -> CodeRunResult | CodeWaits:
-        request.check()
-        slip = find_module(request.packages) or find_slip(request.packages, pinned_are_meant=True)
-        for unfit in (*package_checks(request.packages), *([slip] if slip else [])):
-            raise PackagesRejected(f"{unfit.message}.", hint=unfit.fix)
-        if files is None or request.grants != FILES:
-            waits = await self._rights.find_obstacle(request, identity, person, on_stage)
-            if waits is not None:
-                return waits
-        if self._under_way >= MAX_AT_ONCE:
-            raise SandboxBusy(f"{MAX_AT_ONCE} runs of code are under way or waiting already.")
-        self._under_way += 1
-        try:
-            broker = self._rights.broker_for(request, identity, files)
-            tools = ToolsInCode(self._library, self._calls, identity, shown)
-            async with tools.open_broker(request, broker, on_stage) as outer:
-                find_place = partial(self._find_place, request.packages, on_stage)
-                if request.session:
-                    run = await self._sessions.run_step(request, identity.key, find_place, outer)
-                else:
-                    place = await find_place()
-                    try:
-                        run = await run_once(request, *place, outer)
-                    except SandboxError:
-                        self._forget_environment(place)
-                        raise
-                if isinstance(outer, ToolBroker):
-                    run = outer.add_calls(run)
-                run = add_advice(run, request)
-            run = _without_secrets(run, broker)
-            return await self._record(request, identity, run, broker, activity=on_stage.id)
-        finally:
-            self._under_way -= 1
+                return result
+            finally:
+                self._under_way -= 1
 
     async def list_recurring(self) -> list[RecurringProgram]:
         """Programs that came back, as far as this process remembers runs."""

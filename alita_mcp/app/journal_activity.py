@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 
 from pydantic import ValidationError
 
@@ -38,7 +39,7 @@ def activity_of(row: JournalRow) -> Activity | None:
             client=show_text(str(fields.get("client") or ("" if kind == "change" else COMMAND_LINE))),
             tool=show_text(row.name or ""),
             text=show_text(text),
-            time=row.time,
+            time=datetime.fromisoformat(row.time),
             seconds=fields.get("seconds") or 0.0,
             detail=show_detail(fields),
         )

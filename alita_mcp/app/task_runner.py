@@ -118,56 +118,37 @@ class TaskRunner:
         """
         if self._models is None:
             raise no_model_for_tasks(self._settings)
-        run = run or secrets.token_hex(16)
-        feed = self._flows.activity
-        with feed.follow("task", identity, text=request.task, id=run) as work:
+        run, budget = run or secrets.token_hex(16), request.budget
+        with self._flows.activity.follow("task", identity, text=request.task, id=run) as work:
+            async with _open_workspace(request, self._runs.files_folder(run)) as workspace:
+                await self._runs.begin_run(run, request, identity.owner)
+                # Its models, and those that make tools for it, are on the account of the run.
+                limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
+                meter = Meter(limits, work="task")
+                role_models = self._models.within(meter)
 
-            async def report(event: TaskEvent) -> None:
-                await report_task(work, event)
-                await on_event(event)
-
-            return await self._solve(request, report, ask, identity, run, shown, self._models)
-
-    async def _solve(
-        self,
-        request: TaskRequest,
-        on_event: OnEvent,
-        ask: AskPerson | None,
-        identity: ClientIdentity,
-        run: str,
-        shown: ShowManifest,
-        models: RoleModels,
-    ) -> Solution:
-        budget = request.budget
-        async with _open_workspace(request, self._runs.files_folder(run)) as workspace:
-            await self._runs.begin_run(run, request, identity.owner)
-            # Its models, and those that make tools for it, are on the account of the run.
-            limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
-            meter = Meter(limits, work="task")
-            role_models = models.within(meter)
-
-            flows = replace(self._flows, models=role_models)
-            memory = StoredMemory(self._settings.home, flows.brokers.secret_values, owner=identity.owner)
-            opened = role_models.open_models(meter)
-            parts = RunParts(
-                abilities=RunAbilities(flows, workspace, identity._replace(key=""), ignore_stage, shown),
-                models=opened,
-                implementer=opened.role("implementer"),
-                meter=meter,
-                runs=self._runs,
-                on_event=on_event,
-                memory=memory if self._settings.memory else None,
-                ask=ask,
-                searches=bool(flows.web.backends),
-                builds=self._settings.policy != "locked",
-                past_runs=partial(self.runs_of(identity.owner).list, PAST_RUNS),
-                plans=self._settings.limits.task_plans if request.plans is None else request.plans,
-            )
-            return await solve(Run(run, request, parts))
+                flows = replace(self._flows, models=role_models)
+                memory = StoredMemory(self._settings.home, flows.brokers.secret_values, owner=identity.owner)
+                models = role_models.open_models(meter)
+                parts = RunParts(
+                    abilities=RunAbilities(flows, workspace, identity._replace(key=""), ignore_stage, shown),
+                    models=models,
+                    implementer=models.role("implementer"),
+                    meter=meter,
+                    runs=self._runs,
+                    on_event=partial(report_task, work, on_event),
+                    memory=memory if self._settings.memory else None,
+                    ask=ask,
+                    searches=bool(flows.web.backends),
+                    builds=self._settings.policy != "locked",
+                    past_runs=partial(self.runs_of(identity.owner).list, PAST_RUNS),
+                    plans=self._settings.limits.task_plans if request.plans is None else request.plans,
+                )
+                return await solve(Run(run, request, parts))
 
 
-async def report_task(work: Work, event: TaskEvent) -> None:
-    """Publishes what happens in a run: its plan, its steps, and how it ended; its answer stays in its log."""
+async def report_task(work: Work, on_event: OnEvent, event: TaskEvent) -> None:
+    """Passes on what happens in a run, and publishes its steps and how it ended; its answer stays in its log."""
     if event.kind == "step":
         step = Step.model_validate(event.data)
         work.end_stage(f"{step.number}. {step.tool}", "passed" if step.ok else "failed", step.reason)
@@ -176,12 +157,9 @@ async def report_task(work: Work, event: TaskEvent) -> None:
         outcome = "solved" if done.solved else "stopped" if done.stopped else "unsolved"
         made = {"tools made": done.tools_made, "tools used": done.tools_used, "stopped": done.stopped_why}
         work.end(outcome, detail={"run": done.run, **made})
-    elif event.kind == "step_started":
-        await work(event.text)
-    elif event.kind != "started":
-        await work(
-            f"{event.kind}: {event.text}" if event.kind in ("plan", "check", "stopped") else event.kind
-        )
+    elif event.kind in ("plan", "check", "stopped", "step_started"):
+        await work(event.text if event.kind == "step_started" else f"{event.kind}: {event.text}")
+    await on_event(event)
 
 
 @asynccontextmanager

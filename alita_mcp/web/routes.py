@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
@@ -185,8 +185,8 @@ def explain(raised: Exception) -> tuple[int, str, str]:
             return failure.status, failure.message, failure.hint
         case AlitaError():
             return 404 if isinstance(failure, ToolNotFound) else 400, failure.message, failure.hint
-        case MultiPartException():
-            return 400, "The form cannot be read.", failure.message
+        case MultiPartException() | ClientDisconnect():
+            return 400, "The form cannot be read.", str(failure)
         case HTTPException(status_code=404):
             return 404, "There is no such page.", ""
         case HTTPException():

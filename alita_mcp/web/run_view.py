@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from alita_mcp.agent.actions.tools import AGENT_TOOLS, ASK_PERSON
-from alita_mcp.agent.values import RunProgress, Solution, Step
+from alita_mcp.agent.actions.tools import AGENT_TOOLS
+from alita_mcp.agent.values import RunProgress, RunSummary, Solution, Step
 from alita_mcp.texts import clip, one_line
 from alita_mcp.toolsmith.jobs.person_questions import Question
 
@@ -59,10 +59,13 @@ class RunView:
     notes: tuple[str, ...]
     questions: tuple[Question, ...] = ()
     """Those that can be answered here."""
-    asks_elsewhere: str = ""
-    """A question that waits where the run was started."""
     is_here: bool = False
     """Whether this process works on it, so that it can be stopped."""
+
+    @property
+    def summary(self) -> RunSummary:
+        """What is known of it from the first moment."""
+        return self.progress.summary
 
     @property
     def solution(self) -> Solution | None:
@@ -116,11 +119,10 @@ def view_run(
     progress: RunProgress, *, questions: tuple[Question, ...] = (), is_here: bool = False
 ) -> RunView:
     """The view of a run; `questions` are those that this process can pass answers to."""
-    is_running = progress.status == "running"
+    is_running = progress.summary.status == "running"
     steps: dict[int, StepView] = {}
     plan: tuple[tuple[str, str], ...] = ()
     notes: list[str] = []
-    asked = ""
     for event in progress.events:
         match event.kind:
             case "step_started" if isinstance(number := event.data.get("number"), int):
@@ -136,18 +138,12 @@ def view_run(
                 plan = _plan_steps(event.data)
             case "recalled" | "check":
                 notes.append(one_line(event.text))
-            case "question":
-                asked = event.text
-    is_asking = is_running and any(
-        step.status == "running" and step.tool == ASK_PERSON for step in steps.values()
-    )
     return RunView(
         progress=progress,
         steps=tuple(steps[number] for number in sorted(steps)),
         plan=plan,
         notes=tuple(notes),
         questions=questions,
-        asks_elsewhere=asked if is_asking and not questions and not is_here else "",
         is_here=is_here,
     )
 

@@ -11,13 +11,14 @@ import anyio.to_thread
 import mcp_types as types
 from mcp import StdioServerParameters
 
-from alita_mcp.app import open_app
+from alita_mcp.app import App, open_app
 from alita_mcp.app.activity import Activity, ActivityFeed
 from alita_mcp.library.clock import now
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.server.transports.guard import LOCAL_NAMES
 from alita_mcp.server.transports.web_server import listen, serve_requests
 from alita_mcp.settings import Settings
-from alita_mcp.web.live_activity import LINES
+from alita_mcp.web.pages.activity import LINES
 from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
@@ -27,6 +28,7 @@ from tests.browser.ui_server import UiServer
 from tests.in_process import InProcessSandbox
 from tests.server.connections import Connection, client_of
 from tests.server.processes import ENTRY
+from tests.web.visiting import alone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -41,7 +43,7 @@ new MutationObserver(() => {
     const text = gates.innerText.replace(/\\s+/g, " ").trim();
     if (text && !window.seen.includes(text)) window.seen.push(text);
   }
-}).observe(document.getElementById("works"), {childList: true, subtree: true});
+}).observe(document.querySelector("[sse-swap=works]"), {childList: true, subtree: true});
 """
 
 
@@ -96,6 +98,10 @@ async def test_another_client_s_syntheses_are_watched_gate_by_gate(page: Page, u
         for words in ("static passed", '{"n": 5}', "11", "10"):
             assert words in text
         assert await made.count() == 1
+        # what a reader has opened stays open while the page changes
+        await editor.client.call_tool("search_capabilities", {"query": "fold a paper crane"})
+        await line(page, "fold a paper crane", "nothing found").wait_for()
+        assert await rejected.locator("dt", has_text="expected").is_visible()
 
         # filters hold for the stream too
         await open_activity(page, "?outcome=bad&client=some-editor+7")
@@ -173,8 +179,33 @@ async def test_a_thousand_events_a_second_leave_a_page_that_lives_and_says_what_
                 await open_activity(page)
                 await page.get_by_text("events not shown").wait_for()
                 await page.locator("#client").focus()  # it answers meanwhile
-                await page.locator("#work-w2999").wait_for()
+                await page.locator("#ended-w2999").wait_for()
                 assert last == "w2999"
                 assert await page.locator("#works > li").count() <= LINES
-                text = await page.locator("#not-shown").inner_text()
+                text = await page.get_by_text("events not shown").inner_text()
                 assert int(text.split()[0].replace(",", "")) > 1_000
+
+
+async def test_a_page_whose_server_was_gone_goes_on_by_itself(browser: Browser, settings: Settings) -> None:
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=InProcessSandbox()) as app:
+
+        async def the_app() -> App:
+            return app
+
+        sessions = Sessions(b"key")
+        pages = ui_application(Site(app=the_app, sessions=sessions, servers=list, follow_others=alone))
+        context = await browser.new_context()
+        page = await context.new_page()
+        port = 0
+        for query in ("before it went", "after it came back"):
+            with listen("127.0.0.1", port) as listener:
+                port = listener.getsockname()[1]
+                async with serve_requests(pages, listener, None, LOCAL_NAMES, grace_s=0.1):
+                    if query.startswith("before"):
+                        await page.goto(f"http://127.0.0.1:{port}/ui/enter?code={sessions.make_code()}")
+                        await page.wait_for_url("**/ui/ask")
+                        await open_activity(page)
+                    await app.search_tools(query, identity=ClientIdentity(client="some-editor 7"))
+                    await line(page, query).wait_for()
+                    assert await line(page, "before it went").count() == 1
+        await context.close()

@@ -116,7 +116,10 @@ async def test_floods_slow_forms_and_strange_hosts_take_nothing_from_a_person(
         assert (rebound.status_code, foreign.status_code) == (421, 403)
         with ExitStack() as stack:
             for path in ("/ui/enter", "/ui/ask"):
-                half = f"POST {path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1000\r\n\r\nco"
+                half = (
+                    f"POST {path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1000\r\n"
+                    "Content-Type: application/x-www-form-urlencoded\r\n\r\nco"
+                )
                 for _ in range(FLOOD):
                     slow = stack.enter_context(socket.create_connection(("127.0.0.1", address.port or 0)))
                     slow.sendall(half.encode())
@@ -126,6 +129,9 @@ async def test_floods_slow_forms_and_strange_hosts_take_nothing_from_a_person(
         for _ in range(100):
             assert (await stranger.get(f"{base}/ui/decide")).status_code == 401
         assert "1 open" in ui.alita("status")
+    logs = [path.read_text() for path in ui.folder.rglob("alita-mcp-shared/*.log")]
+    assert logs
+    assert [log for log in logs if "Traceback" in log] == []
 
 
 async def test_without_a_shared_server_the_command_serves_until_it_is_interrupted(

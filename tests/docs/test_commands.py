@@ -15,12 +15,14 @@ from tests.conftest import CACHE
 from tests.docs.documents import DOCUMENTS, ROOT, Command, commands, fences
 
 NOT_RUN = {
+    "docker compose": "builds an image from a registry's: tests/test_packaging.py",
     "uv tool": "changes the tools of this machine, and asks the package index",
     "claude mcp add": "Claude Code is driven in tests/clients",
     "make": "the tiers themselves; .ci/run calls `make test`",
     "curl": "asks a server with a model: tests/server",
     "alita serve": "goes on until it is stopped: tests/server/test_http.py",
     "alita demo": "tests/cli/test_demo.py",
+    "alita ui": "serves until it is stopped: tests/browser/test_entering.py",
     "alita setup": "asks a person at a terminal, and a model: tests/cli/test_setup.py",
     "alita doctor": "asks the Docker engine and bubblewrap: tests/cli/test_main.py, tests/cli/test_doctor_sandbox.py",
     "alita approve": "asks a person at a terminal: tests/cli/test_approving.py",
@@ -71,6 +73,8 @@ def test_a_command_is_one_that_exists(command: Command) -> None:
         case "make":
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
             assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE)
+        case "docker":
+            assert (ROOT / words[words.index("-f") + 1]).exists()
         case "claude":
             assert words[-1] in project["scripts"]
         case "curl":
@@ -95,6 +99,7 @@ def test_the_commands_of_a_document_run_in_order_on_a_fresh_library(
         monkeypatch.setenv(name, str(value))
     monkeypatch.setenv("ALITA_SANDBOX", "wasm")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / ".cursor").mkdir()  # Cursor is on this machine
     (request,) = [text for text in fences(ROOT / "docs" / "cli.md", "json") if '"code"' in text]
     (tmp_path / "request.json").write_text(request, encoding="utf-8")
     capsys.readouterr()

@@ -11,7 +11,8 @@ import pytest
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.catalogue.catalogue import Catalogue
-from alita_mcp.library.catalogue.daily import DAYS_KEPT, SearchCount, UseCount
+from alita_mcp.library.catalogue.daily import DAYS_KEPT
+from alita_mcp.library.catalogue.use import SearchCount, Use
 from alita_mcp.library.clock import now
 from alita_mcp.library.journal.calls import CallJournal
 from alita_mcp.library.library import Library
@@ -46,7 +47,7 @@ async def test_calls_of_a_day_are_counted_by_tool(home: Path) -> None:
         await library.settle()
         call(library.calls)
         await library.settle()
-        expected = {today(): UseCount(calls=4, failures=1, code_bytes=800)}
+        expected = {today(): Use(calls=4, failures=1, code_bytes=800)}
         assert library.tools.daily_use("slugify", since="2020-01-01") == expected
         assert library.tools.daily_use_of_grown("2020-01-01") == expected
         assert library.tools.use_of_grown("2020-01-01", 10) == {"slugify": expected[today()]}
@@ -140,7 +141,7 @@ async def test_a_home_of_an_earlier_alita_gets_the_days_that_its_journal_knows(h
         )
     for _ in range(2):
         async with opened(home) as library:
-            assert library.tools.daily_use_of_grown("") == {"2026-01-02": UseCount(calls=4, failures=2)}
+            assert library.tools.daily_use_of_grown("") == {"2026-01-02": Use(calls=4, failures=2)}
             assert library.tools.daily_searches("") == {}
 
 

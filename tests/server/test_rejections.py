@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mcp_types as types
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,3 +124,15 @@ def lines_of(text: str) -> list[str]:
     assert two_values(text)[0].endswith('"line 99", ""]')
     assert two_values(text)[1].endswith('"line 99\\r", ""]')
     assert text.endswith(f"Fix: {result.structured_content['fix']}")
+
+
+async def test_people_see_what_was_rejected_before_it_began_and_whose_it_was(build: Build, era: str) -> None:
+    server = build()
+    client_info = types.Implementation(name="some-editor", version="7")
+    async with connected(server, era, client_info=client_info) as client:
+        await called(client, "synthesize_tool", name="lines_of", code="x = 1", tests=[{"arguments": 5}])
+        app = await server.shared.get()
+        (rejected,) = app.activity.recent
+    assert (rejected.client, rejected.tool, rejected.outcome) == ("some-editor 7", "lines_of", "rejected")
+    assert "tests" in rejected.text
+    assert rejected.detail["stage"] == "examples"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,13 +12,13 @@ import pytest
 from sse_starlette import ServerSentEvent
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.activity import LOST, Activity
+from alita_mcp.app.activity import LOST, Activity, ActivityFeed
+from alita_mcp.library.rows import JournalRow
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
-from alita_mcp.web.live_activity import LINES, NEW_AT_ONCE, Board
-from alita_mcp.web.pages.activity import send_changes
+from alita_mcp.web.pages.activity import LINES, Board, follow_journal, send_lines
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
 from tests.app.test_activity import WRONG
@@ -35,12 +34,12 @@ ALL = {"client": "", "tool": "", "outcome": ""}
 
 
 def event(number: int, outcome: str = "ok", **more: Any) -> Activity:
-    moment = (START + timedelta(milliseconds=10 * number)).isoformat(timespec="microseconds")
-    return Activity(id=f"w{number}", kind="call", outcome=outcome, **{"time": moment, **more})
+    fields = {"id": f"w{number}", "time": START + timedelta(milliseconds=10 * number), **more}
+    return Activity(kind="call", outcome=outcome, **fields)
 
 
-def ids(activities: list[Activity]) -> list[str]:
-    return [each.id for each in activities]
+def ids(board: Board) -> list[str]:
+    return [line.id for line in board.shown["lines"]]
 
 
 @asynccontextmanager
@@ -50,47 +49,65 @@ async def opened(settings: Settings) -> AsyncIterator[App]:
 
 
 def test_more_than_a_reader_can_follow_is_left_out_and_counted() -> None:
-    board = Board(lambda _event: True)
-    first = board.take([event(0, ""), event(1)])
-    assert ids(first.added) == ["w1", "w0"]
-    flood = board.take([event(number) for number in range(2, 302)], dropped=12)
-    assert ids(flood.added) == [f"w{number}" for number in range(301, 301 - NEW_AT_ONCE, -1)]
-    assert flood.not_shown == 300 - NEW_AT_ONCE + 12
-    # what was left out while it ran appears when it goes on
-    board.take([event(400, ""), *(event(number) for number in range(401, 420))])
-    late = board.take([event(400, "", time=event(420).time)])
-    assert ids(late.added) == ["w400"]
-    # lines that leave the page at its end are no loss
-    for number in range(500, 500 + LINES):
-        last = board.take([event(number)])
-    assert len(board.lines) == LINES
-    assert last.not_shown == 300 - NEW_AT_ONCE + 12 + (20 - NEW_AT_ONCE)
-    assert last.removed
+    board = Board(ALL)
+    board.take([event(number) for number in range(100)])
+    assert board.shown == {"lines": [event(number) for number in range(99, 99 - LINES, -1)], "not_shown": 0}
+    board.take([event(0, ""), *(event(number) for number in range(100, 300))], dropped=12)
+    assert ids(board)[:2] == ["w299", "w298"]  # w0 had ended
+    assert board.shown["not_shown"] == 200 - LINES + 12
+    # what is read late, as of a server that is heard from now on, is no loss
+    board.take([event(number, id=f"old{number}") for number in range(100)])
+    assert board.shown["not_shown"] == 200 - LINES + 12
+    assert len(ids(board)) == LINES
 
 
 def test_a_line_changes_in_its_place_and_what_ended_stays_as_it_is() -> None:
-    board = Board(lambda _event: True)
-    board.take([event(0, ""), event(1, "")])
-    assert ids(board.take([event(0, ""), event(0, outcome=LOST)]).changed) == ["w0", "w0"]
-    assert board.take([event(0, outcome="timeout")]).changed[0].outcome == "timeout"  # the journal knew it
-    assert board.take([event(0, ""), event(0, outcome="ok")]).changed == []
-    assert [(line.id, line.outcome) for line in board.lines] == [("w1", ""), ("w0", "timeout")]
+    board = Board(ALL)
+    board.take([event(0, ""), event(1, ""), event(2)])
+    assert ids(board) == ["w1", "w0", "w2"]  # what is under way comes first
+    board.take([event(0, "", time=event(50).time, seconds=0.5)])
+    assert ids(board) == ["w1", "w0", "w2"]
+    board.take([event(0, LOST)])
+    board.take([event(0, "timeout")])  # the journal knew it
+    board.take([event(0, ""), event(0, "ok")])
+    assert [(line.id, line.outcome) for line in board.shown["lines"]] == [
+        ("w1", ""), ("w2", "ok"), ("w0", "timeout"),
+    ]  # fmt: skip
 
 
-def test_older_lines_find_their_places() -> None:
-    board = Board(lambda _event: True)
-    board.take([event(1_000), event(3_000)], all_at_once=True)
-    again = board.take([event(2_000), event(3_001)])
-    assert (again.is_whole, ids(again.added)) == (True, ["w3001", "w3000", "w2000", "w1000"])
-    assert not board.take([event(3_000 - 100)]).is_whole  # a moment late: the journal is read once a second
-
-
-def test_a_line_that_matches_no_longer_goes() -> None:
-    board = Board(lambda each: each.tone == "busy")
+def test_a_line_that_fits_no_longer_goes() -> None:
+    board = Board({**ALL, "outcome": "busy"})
     board.take([event(0, ""), event(1)])
-    assert ids(board.lines) == ["w0"]
-    assert board.take([event(0)]).removed == ["w0"]
-    assert board.lines == []
+    assert ids(board) == ["w0"]
+    board.take([event(0)])
+    assert ids(board) == []
+
+
+async def test_a_row_of_the_journal_is_told_once_and_after_what_its_server_may_say(
+    settings: Settings,
+) -> None:
+    """The server tells of gates, and the journal does not: it speaks only where nobody else did."""
+    times = {1: START, 2: START, 3: datetime.now(UTC) + timedelta(hours=1), 4: START}
+    journal = [
+        JournalRow(id=number, time=at.isoformat(), event="pinned", name="x", version=1, detail={})
+        for number, at in times.items()
+    ]
+    asked: list[int] = []
+
+    class Rows:
+        def journal(self, limit: int, event: None, after: int) -> list[JournalRow]:
+            asked.append(after)
+            return [row for row in reversed(journal) if row.id > after][:limit]
+
+    feed = ActivityFeed()
+    with feed.subscribe() as subscription, anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow_journal, Rows(), feed, 1)
+            events, _ = await subscription.read()
+            assert [told.id for told in events] == ["journal-2"]
+            while asked != [1, 2]:  # noqa: ASYNC110 - a thread asks
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
 
 
 async def test_the_page_tells_what_was_without_a_script(settings: Settings) -> None:
@@ -116,26 +133,23 @@ async def test_the_page_tells_what_was_without_a_script(settings: Settings) -> N
     assert "double_it" not in none.split("<ol")[1]
 
 
-async def test_what_only_the_journal_tells_appears_once(settings: Settings, home: Path) -> None:
+async def test_what_only_the_journal_tells_appears_once(settings: Settings) -> None:
     async with opened(settings) as app, streamed(app) as read:
-        assert "no stream yet" not in await read()
+        text = await read()
         async with opened(settings) as elsewhere:  # with a feed that nobody hears
             await elsewhere.search_tools("water the plants", identity=EDITOR)
         await app.search_tools("feed the cat", identity=EDITOR)
-        texts = ""
-        while "water the plants" not in texts:
-            texts += await read()
-        await app.search_tools("walk the dog", identity=EDITOR)
-        while "walk the dog" not in texts:
-            texts += await read()
+        while "water the plants" not in text or "feed the cat" not in text:
+            text = await read()
         await app.library.settle()
-        rows = [row.detail["query"] for row in app.library.journal(3)]
+        rows = app.library.journal(2)
+        assert {row.detail["query"] for row in rows} == {"feed the cat", "water the plants"}
+        # the journal has told of both now, and nothing stands twice
         await app.search_tools("the end", identity=EDITOR)
-        while "the end" not in texts:
-            texts += await read()
-    assert sorted(rows) == ["feed the cat", "walk the dog", "water the plants"]
-    for words in (*rows, "the end"):
-        assert texts.count(f'<span class="text">{words}</span>') == 1
+        while "the end" not in text:
+            text = await read()
+    for words in ("feed the cat", "water the plants", "the end"):
+        assert text.count(f'<span class="text">{words}</span>') == 1
 
 
 @asynccontextmanager
@@ -153,6 +167,6 @@ async def streamed(app: App) -> AsyncIterator[Callable[[], Any]]:
             return (await receiving.receive()).encode().decode()
 
     async with anyio.create_task_group() as tasks, sending, receiving:
-        tasks.start_soon(send_changes, site, ALL, sending)
+        tasks.start_soon(send_lines, site, ALL, sending)
         yield read
         tasks.cancel_scope.cancel()

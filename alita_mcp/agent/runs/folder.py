@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from alita_mcp.agent.values import RunFile, RunProgress, RunStatus, RunSummary, Solution, TaskEvent
+from alita_mcp.agent.values import RunFile, RunProgress, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, without_waiting
@@ -98,64 +98,52 @@ class RunFolder:
 
     def write_end(self, finished: TaskEvent) -> None:
         """Writes a summary of the end, so that listings need not read all events."""
-        with suppress(ValidationError, OSError):
-            solution = Solution.model_validate(finished.data)
-            summary = self._summary("stopped" if solution.stopped else "finished", solution)
-            _write_file(self.path / SUMMARY, summary.model_dump_json().encode())
+        with suppress(OSError):
+            _write_file(self.path / SUMMARY, self._summarize([finished]).model_dump_json().encode())
 
     def summary(self) -> RunSummary:
         """The summary of the run."""
         with suppress(LibraryError, OSError, ValidationError):
             return RunSummary.model_validate_json(read_plain_file(self.path / SUMMARY, MAX_LINE_BYTES))
-        solution = self.solution()
-        if solution is None:
-            return self._summary("running" if self.is_under_way() else "died", None)
-        return self._summary("stopped" if solution.stopped else "finished", solution)
+        is_under_way = self.is_under_way()  # before the events: a run that is not has written its end
+        return self._summarize(self.read_events(), is_under_way=is_under_way)
 
-    def _summary(self, status: RunStatus, solution: Solution | None) -> RunSummary:
-        request = self.request()
+    def _summarize(self, events: Sequence[TaskEvent], *, is_under_way: bool = False) -> RunSummary:
+        request, solution = self.request(), _solution_in(events)
         known: dict[str, Any] = {
             "run": self.path.name,
             "task": str(request.get("task", "")),
             "at": str(request.get("at", "")),
-            "status": status,
             "owner": str(request.get("owner", USER)),
         }
         if solution is None:
-            steps = sum(event.kind == "step" for event in self.read_events())
-            return RunSummary(**known, steps=steps)
+            steps = sum(event.kind == "step" for event in events)
+            return RunSummary(**known, status="running" if is_under_way else "died", steps=steps)
         shared = ("solved", "stopped", "tools_made", "tools_used", "calls", "tokens", "cost", "seconds")
-        ended = {name: getattr(solution, name) for name in shared}
-        answer = solution.answer[:SHOWN_CHARACTERS]
-        actions = tuple((step.tool, step.ok) for step in solution.steps)
-        return RunSummary(**known, **ended, answer=answer, steps=len(solution.steps), actions=actions)
+        return RunSummary(
+            **known,
+            **{name: getattr(solution, name) for name in shared},
+            status="stopped" if solution.stopped else "finished",
+            answer=solution.answer[:SHOWN_CHARACTERS],
+            steps=len(solution.steps),
+            actions=tuple((step.tool, step.ok) for step in solution.steps),
+        )
 
     def progress(self, known: RunProgress | None = None) -> RunProgress:
         """How far the run is; the same as `known` where nothing has come since."""
-        is_under_way = self.is_under_way()  # before the events: one that ends now has written its end
-        size = 0
+        is_under_way, size = self.is_under_way(), 0  # in this order, as in `summary`
         with suppress(OSError):
             size = (self.path / EVENTS).stat().st_size
         if known is not None and known.mark == (size, is_under_way):
             return known
-        events = tuple(sorted(self.read_events(), key=lambda event: event.number))
-        solution = _solution_in(events)
-        ended: RunStatus = "running" if is_under_way else "died"
-        if solution is not None:
-            ended = "stopped" if solution.stopped else "finished"
-        files: list[RunFile] = []
+        events, files = self.read_events(), list[RunFile]()
         for name, path in self.files().items():
             with suppress(OSError):
                 files.append(RunFile(name=name, size=path.stat().st_size))
-        request = self.request()
         return RunProgress(
-            run=self.path.name,
-            task=str(request.get("task", "")),
-            at=str(request.get("at", "")),
-            owner=str(request.get("owner", USER)),
-            status=ended,
-            events=events,
-            solution=solution,
+            summary=self._summarize(events, is_under_way=is_under_way),
+            events=tuple(sorted(events, key=lambda event: event.number)),
+            solution=_solution_in(events),
             files=tuple(files),
             mark=(size, is_under_way),
         )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import NameTaken, ToolUnavailable
-from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS, SearchCount
+from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS
 from alita_mcp.library.catalogue.listing import LISTING
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, journal_row, translate_errors
 from alita_mcp.library.catalogue.schema import (
@@ -36,7 +36,7 @@ from alita_mcp.library.catalogue.schema import (
     TRIM_CALLS,
 )
 from alita_mcp.library.catalogue.search_tables import follow, prepare, rebuild
-from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, Use
+from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, SearchCount, Use
 from alita_mcp.library.clock import now
 from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refuse_newer_home
 from alita_mcp.library.disk import OnStep, no_step, sync_folder
@@ -249,7 +249,7 @@ class Catalogue:
         Unknown tools are journalled only.
         """
         counts = [{"name": name, **asdict(use)} for name, use in uses.items()]
-        days = [{"day": day, **count.model_dump()} for day, count in searches]
+        days = [{"day": day, **asdict(count)} for day, count in searches]
         with self._transaction(durable=False) as db:
             db.executemany(COUNT_CALLS, counts)
             db.executemany(COUNT_DAY, counts)

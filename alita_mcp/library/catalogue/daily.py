@@ -5,8 +5,6 @@ Lines of the journal are few and go; these counts stay for `DAYS_KEPT` days. Day
 
 from __future__ import annotations
 
-from alita_mcp.values import Value
-
 DAYS_KEPT = 400
 
 DAILY_TABLES = (
@@ -68,30 +66,3 @@ SELECT name, sum(calls) AS calls, sum(failures) AS failures, sum(code_bytes) AS 
 FROM daily_use WHERE day >= :since AND {_GROWN} GROUP BY name ORDER BY code_bytes DESC, calls DESC, name LIMIT :limit
 """  # noqa: S608 - of our own words
 SEARCH_DAYS = "SELECT day, searches, matched, called FROM daily_search WHERE day >= :since ORDER BY day"
-
-
-class UseCount(Value):
-    """Calls of a tool or of several, on one day or on several."""
-
-    calls: int = 0
-    failures: int = 0
-    code_bytes: int = 0
-    """Of the code that each successful call by a client ran, added up; calls out of programs and tools add nothing."""
-
-
-class SearchCount(Value):
-    """Searches of clients, and what came of them."""
-
-    searches: int = 0
-    matched: int = 0
-    """Those that found a tool that fits or may fit."""
-    called: int = 0
-    """Those after which the same client called a tool that they showed."""
-
-    def plus(self, more: SearchCount) -> SearchCount:
-        """Both together."""
-        return SearchCount(
-            searches=self.searches + more.searches,
-            matched=self.matched + more.matched,
-            called=self.called + more.called,
-        )

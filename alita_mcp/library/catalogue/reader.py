@@ -24,8 +24,6 @@ from alita_mcp.library.catalogue.daily import (
     GROWN_TOOLS,
     SEARCH_DAYS,
     TOOL_DAYS,
-    SearchCount,
-    UseCount,
 )
 from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE
 from alita_mcp.library.catalogue.schema import (
@@ -37,6 +35,7 @@ from alita_mcp.library.catalogue.schema import (
     NEXT_PAGE,
     STAMP,
 )
+from alita_mcp.library.catalogue.use import SearchCount, Use
 from alita_mcp.library.catalogue.waiting import UNREVIEWED, WAITING, UnreviewedTool, WaitingVersion
 from alita_mcp.library.rows import (
     Approval,
@@ -259,25 +258,22 @@ class CatalogueReader:
         ]
         return (rows[0][5] if rows else 0), tools
 
-    def daily_use(self, name: str, since: str) -> dict[str, UseCount]:
+    def daily_use(self, name: str, since: str) -> dict[str, Use]:
         """How a tool was used on each day of use from a day on (`2026-11-26`), the first day first."""
         return _use_counts(self._rows(TOOL_DAYS, name=name, since=since))
 
-    def daily_use_of_grown(self, since: str) -> dict[str, UseCount]:
+    def daily_use_of_grown(self, since: str) -> dict[str, Use]:
         """As `daily_use`, of all tools but the starter tools together."""
         return _use_counts(self._rows(GROWN_DAYS, since=since))
 
-    def use_of_grown(self, since: str, limit: int) -> dict[str, UseCount]:
+    def use_of_grown(self, since: str, limit: int) -> dict[str, Use]:
         """As `daily_use_of_grown`, of each tool: those first that spared most."""
         return _use_counts(self._rows(GROWN_TOOLS, since=since, limit=limit))
 
     def daily_searches(self, since: str) -> dict[str, SearchCount]:
         """Searches of each day from a day on, the first day first."""
         rows = self._rows(SEARCH_DAYS, since=since)
-        return {
-            day: SearchCount(searches=searches, matched=matched, called=called)
-            for day, searches, matched, called in rows
-        }
+        return {day: SearchCount(searches, matched, called) for day, searches, matched, called in rows}
 
     def _names(self, query: str, **values: Any) -> list[str]:
         return [name for (name,) in self._rows(query, **values)]
@@ -287,10 +283,8 @@ class CatalogueReader:
             return self._db.execute(query, values).fetchall()
 
 
-def _use_counts(rows: Iterable[sqlite3.Row]) -> dict[str, UseCount]:
-    return {
-        key: UseCount(calls=calls, failures=failures, code_bytes=size) for key, calls, failures, size in rows
-    }
+def _use_counts(rows: Iterable[sqlite3.Row]) -> dict[str, Use]:
+    return {key: Use(calls, failures, code_bytes=size) for key, calls, failures, size in rows}
 
 
 @contextmanager

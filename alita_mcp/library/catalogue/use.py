@@ -23,7 +23,7 @@ class Use:
     failures: int = 0
     last: str = ""
     code_bytes: int = 0
-    """See `daily.UseCount`."""
+    """Of the code that each successful call by a client ran, added up; calls out of programs and tools add nothing."""
 
     def plus(self, more: Use) -> Use:
         """Both together."""
@@ -32,6 +32,23 @@ class Use:
             self.failures + more.failures,
             max(self.last, more.last),
             self.code_bytes + more.code_bytes,
+        )
+
+
+@dataclass(frozen=True)
+class SearchCount:
+    """Searches of clients, and what came of them."""
+
+    searches: int = 0
+    matched: int = 0
+    """Those that found a tool that fits or may fit."""
+    called: int = 0
+    """Those after which the same client called a tool that they showed."""
+
+    def plus(self, more: SearchCount) -> SearchCount:
+        """Both together."""
+        return SearchCount(
+            self.searches + more.searches, self.matched + more.matched, self.called + more.called
         )
 
 

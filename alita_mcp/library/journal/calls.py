@@ -11,8 +11,7 @@ from collections import OrderedDict, deque
 from typing import Any, NamedTuple
 
 from alita_mcp.library.catalogue.catalogue import Catalogue
-from alita_mcp.library.catalogue.daily import SearchCount
-from alita_mcp.library.catalogue.use import CALLS_KEPT, FOUND_NOTHING, RAN_CODE, CallRow, Use
+from alita_mcp.library.catalogue.use import CALLS_KEPT, FOUND_NOTHING, RAN_CODE, CallRow, SearchCount, Use
 from alita_mcp.library.clock import now
 from alita_mcp.library.private_text import looks_private
 from alita_mcp.library.search.answer import SearchAnswer

@@ -91,6 +91,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
             large=is_large(arguments) or "code" in arguments,
         )
         if isinstance(request, Rejected):
+            call.app.report_rejection(request, str(arguments.get("name", "")), call.identity)
             return await _outcome_result(call, request)
         job = call.app.begin_synthesis(request)
     outcome = await wait_in_call(call, job)

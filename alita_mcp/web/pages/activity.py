@@ -2,57 +2,62 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 import anyio
-from anyio.streams.memory import MemoryObjectSendStream
+import anyio.to_thread
+from anyio.abc import ObjectSendStream
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from alita_mcp.app.activity import Activity, ActivityFeed
+from alita_mcp.app.activity import LOST, Activity, ActivityFeed
 from alita_mcp.app.journal_activity import activity_of
-from alita_mcp.errors import TooMany
-from alita_mcp.web.live_activity import Board, follow_home, read_journal
-from alita_mcp.web.rendering import ago, render, templates
+from alita_mcp.library.library import Library
+from alita_mcp.web.rendering import render, templates
 from alita_mcp.web.site import Site
 
-PAUSE_S = 0.1
+LINES = 50
+"""So many pieces of work stand on the page."""
+ROWS = 500
+"""Rows of the journal that are searched for those to show."""
+PAUSE_S = 0.2
 """Between two changes of the page."""
-MAX_STREAMS = 64
+READ_JOURNAL_EVERY_S = 1.0
+SETTLED = timedelta(seconds=1)
+"""Rows are told so old: until then the server itself may tell more of the same work."""
+REMEMBERED = 5_000
 MAX_FILTER = 100
 TONES = {"busy": "under way", "ok": "went well", "warn": "worth a look", "bad": "failed"}
 
 
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
-    streams = anyio.Semaphore(MAX_STREAMS)
 
     async def show_activity(request: Request) -> Response:
         filters = read_filters(request)
-        board, _, clients = await open_board(site, filters)
+        board, _ = await open_board(site, filters)
         return render(
             request,
             "activity.html",
-            lines=board.lines,
+            **board.shown,
             filters=filters,
-            clients=sorted({*clients, filters["client"]} - {""}),
+            clients=sorted({*board.clients, filters["client"]} - {""}),
             tones=TONES,
             stream=f"/ui/activity/events?{urlencode(filters)}",
-            clock=clock,
         )
 
     async def stream_activity(request: Request) -> Response:
-        """Changes of the page as server-sent events, all of its lines first."""
-        if not streams.value:
-            raise TooMany(f"{MAX_STREAMS} pages are open already.", hint="Close some of them.")
+        """The lines of the page as server-sent events, each time that they change."""
         sending, receiving = anyio.create_memory_object_stream[ServerSentEvent]()
 
         async def send() -> None:
-            async with streams, sending, receiving:
-                await send_changes(site, read_filters(request), sending)
+            async with sending, receiving:
+                await send_lines(site, read_filters(request), sending)
 
         return EventSourceResponse(receiving, data_sender_callable=send)
 
@@ -66,47 +71,99 @@ def read_filters(request: Request) -> dict[str, str]:
     return filters | {"outcome": filters["outcome"] if filters["outcome"] in TONES else ""}
 
 
-async def open_board(site: Site, filters: dict[str, str]) -> tuple[Board, int, list[str]]:
-    """The lines that a page begins with, the last row of the journal that they show, and all clients seen in it."""
-    app = await site.app()
-    rows = await read_journal(app.library)
-    told = [activity for row in reversed(rows) if (activity := activity_of(row))]
-    # what is in the feed says more of the same
-    known = {activity.id: activity for activity in (*told, *app.activity.recent)}
+class Board:
+    """The lines of one page: what is under way, and below it what ended, the newest first."""
 
-    def matches(activity: Activity) -> bool:
+    def __init__(self, filters: dict[str, str]) -> None:
+        """Only pieces of work that fit the filters have lines."""
+        self._filters = filters
+        self._ended: dict[str, None] = {}
+        self._lines: list[Activity] = []
+        self._not_shown = 0
+        self.clients: set[str] = set()
+        """All that were seen, whatever the filters are."""
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the template shows: the lines, and how many pieces of work were left out since the page was opened."""
+        return {"lines": self._lines, "not_shown": self._not_shown}
+
+    def take(self, events: Iterable[Activity], dropped: int = 0) -> None:
+        """Takes events in, the oldest first; of more than a page holds the newest. What has ended stays as it is."""
+        newest = max((line.time for line in self._lines), default=datetime.max.replace(tzinfo=UTC))
+        lines = {line.id: line for line in self._lines}
+        for event in events:
+            self.clients.add(event.client)
+            if event.id not in self._ended:
+                lines[event.id] = event
+                if event.outcome not in ("", LOST):
+                    self._ended[event.id] = None
+        fitting = sorted(filter(self._fits, lines.values()), key=_order, reverse=True)
+        self._lines = fitting[:LINES]
+        self._not_shown += dropped + sum(line.time > newest for line in fitting[LINES:])
+        for name in list(self._ended)[:-REMEMBERED]:
+            del self._ended[name]
+
+    def _fits(self, activity: Activity) -> bool:
         return (
-            filters["client"] in ("", activity.client)
-            and filters["tool"].casefold() in activity.tool.casefold()
-            and filters["outcome"] in ("", activity.tone)
+            self._filters["client"] in ("", activity.client)
+            and self._filters["tool"].casefold() in activity.tool.casefold()
+            and self._filters["outcome"] in ("", activity.tone)
         )
 
-    board = Board(matches)
-    board.take(known.values(), all_at_once=True)
-    return board, rows[0].id if rows else 0, [activity.client for activity in known.values()]
+
+def _order(line: Activity) -> tuple[bool, datetime]:
+    """Under way or not, and when it began, which no event changes."""
+    return line.tone == "busy", line.time - timedelta(seconds=line.seconds)
 
 
-async def send_changes(
-    site: Site, filters: dict[str, str], sending: MemoryObjectSendStream[ServerSentEvent]
-) -> None:
-    """Sends what changes until it is cancelled."""
+async def open_board(site: Site, filters: dict[str, str]) -> tuple[Board, int]:
+    """The lines that a page begins with, and the last row of the journal that they show."""
+    app = await site.app()
+    rows = await anyio.to_thread.run_sync(app.library.journal, ROWS)
+    board = Board(filters)
+    # what is in the feed says more of the same
+    board.take(app.activity.recent)
+    board.take(filter(None, map(activity_of, reversed(rows))))
+    return board, rows[0].id if rows else 0
+
+
+async def send_lines(site: Site, filters: dict[str, str], sending: ObjectSendStream[ServerSentEvent]) -> None:
+    """Sends the lines of a page each time that they change, until it is cancelled."""
+    app = await site.app()
+    board, last_row = await open_board(site, filters)
+    template = templates().get_template("_works.html")
     feed = ActivityFeed()
-    template = templates().get_template("_activity_changes.html")
     async with anyio.create_task_group() as tasks:
         with feed.subscribe() as subscription:
-            board, last_row, _ = await open_board(site, filters)
-            changes = board.take((), all_at_once=True)
-            tasks.start_soon(follow_home, site, feed, last_row)
+            tasks.start_soon(site.follow_others, feed)
+            tasks.start_soon(follow_feed, app.activity, feed)
+            tasks.start_soon(follow_journal, app.library, feed, last_row)
             while True:
-                text = template.render(changes=changes, clock=clock)
-                await sending.send(ServerSentEvent(text, event="activity"))
+                await sending.send(ServerSentEvent(template.render(board.shown), event="works"))
                 await anyio.sleep(PAUSE_S)
-                events = await subscription.read()
-                changes = board.take(events, subscription.take_dropped())
+                board.take(*await subscription.read())
 
 
-def clock(time: str) -> str:
-    """When something happened: the time of today, or how long ago it was."""
-    local = datetime.fromisoformat(time).astimezone()
-    is_today = local.date() == datetime.now(UTC).astimezone().date()
-    return local.strftime("%H:%M:%S") if is_today else ago(time)
+async def follow_feed(one: ActivityFeed, other: ActivityFeed) -> None:
+    """Publishes in one feed what happens in another, until it is cancelled."""
+    with one.subscribe() as subscription:
+        while True:
+            events, dropped = await subscription.read()
+            other.drop(dropped)
+            for event in events:
+                other.publish(event)
+
+
+async def follow_journal(library: Library, feed: ActivityFeed, last_row: int) -> None:
+    """Publishes what comes after a row of the journal, until it is cancelled."""
+    while True:
+        await anyio.sleep(READ_JOURNAL_EVERY_S)
+        rows = await anyio.to_thread.run_sync(library.journal, ROWS, None, last_row)
+        settled = (datetime.now(UTC) - SETTLED).isoformat()
+        for row in reversed(rows):
+            if row.time > settled:
+                break
+            last_row = row.id
+            if activity := activity_of(row):
+                feed.publish(activity)

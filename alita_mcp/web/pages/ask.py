@@ -20,9 +20,10 @@ from starlette.routing import Route
 from alita_mcp.agent.interface import AskPerson
 from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app.app import App
-from alita_mcp.errors import ModelError, ToolNotFound, UsageError
+from alita_mcp.errors import AlitaError, ModelError, ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.owners import USER
+from alita_mcp.progress import ignore_stage
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
 from alita_mcp.web.rendering import render, templates
@@ -76,12 +77,10 @@ def routes(site: Site) -> list[Route]:
     async def start(request: Request) -> Response:
         app, form = await site.app(), await request.form()
         uploads = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
-        heard, has_begun = anyio.Event(), False
+        begun = anyio.Event()
 
         async def on_event(_event: TaskEvent) -> None:
-            nonlocal has_begun
-            has_begun = True
-            heard.set()
+            begun.set()
 
         try:
             files = await save_uploads(form, "files", uploads)
@@ -95,17 +94,11 @@ def routes(site: Site) -> list[Route]:
                 await anyio.to_thread.run_sync(partial(rmtree, uploads, ignore_errors=True))
             raise
 
-        # Its page is there once its first event is; where it ends before, that is said here.
-        async def wait_for_end() -> None:
-            await job.done.wait()
-            heard.set()
-
-        async with anyio.create_task_group() as waits:
-            waits.start_soon(wait_for_end)
-            await heard.wait()
-            waits.cancel_scope.cancel()
-        if job.failure is not None and not has_begun:
-            raise job.failure
+        try:
+            await app.wait_for_job(job, ignore_stage, until=begun.wait)
+        except AlitaError:
+            if not begun.is_set():  # what happens later is said on the page of the run
+                raise
         return RedirectResponse(f"/ui/ask/{job.id}", status_code=303)
 
     async def show_run(request: Request) -> Response:
@@ -149,7 +142,7 @@ def routes(site: Site) -> list[Route]:
 
     async def stop(request: Request) -> Response:
         app, run = await site.app(), request.path_params["run"]
-        job = _find_job(app, run, (await app.tasks.runs_of(None).progress(run)).owner)
+        job = _find_job(app, run, (await app.tasks.runs_of(None).progress(run)).summary.owner)
         if job is None:
             raise UsageError("This run is not worked on here.", hint="Stop it where it was started.")
         await app.jobs.cancel(job)
@@ -219,7 +212,7 @@ def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
 async def _look(app: App, run: str, known: RunView | None = None) -> RunView:
     """How a run stands; the same as `known` where nothing has come since."""
     progress = await app.tasks.runs_of(None).progress(run, known.progress if known else None)
-    job = _find_job(app, run, progress.owner)
+    job = _find_job(app, run, progress.summary.owner)
     person = job.person if job is not None else None
     questions = person.open_questions if person is not None and person.client == WEB_PAGE.client else ()
     is_here = job is not None
@@ -241,7 +234,7 @@ async def _changed_parts(app: App, view: RunView, csrf_token: str) -> AsyncItera
                     shown[name] = text
                     yield name, text
             rendered = view
-        if view.progress.status != "running":
+        if view.summary.status != "running":
             return
         await anyio.sleep(LOOK_EVERY_S)
-        view = await _look(app, view.progress.run, view)
+        view = await _look(app, view.summary.run, view)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from alita_mcp.app.app import App
 from alita_mcp.errors import ToolUnavailable, UsageError
-from alita_mcp.library.catalogue.daily import UseCount
+from alita_mcp.library.catalogue.use import Use
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.rows import CatalogueEntry, JournalRow, Origin
 from alita_mcp.library.search.signature import ALL_CHOICES, signature_of
@@ -159,8 +159,8 @@ def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> 
         "asked": in_words(manifest.grants),
         "granted": None if granted is None else in_words(granted),
         "making": _making(origin, library.tools.making(name, version), stored),
-        "call_days": [(day, use.get(day, UseCount()).calls) for day in days],
-        "failure_days": [(day, use.get(day, UseCount()).failures) for day in days],
+        "call_days": [(day, use.get(day, Use()).calls) for day in days],
+        "failure_days": [(day, use.get(day, Use()).failures) for day in days],
         "last_call": last_call,
     }
 

@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from alita_mcp.library.catalogue.daily import DAYS_KEPT, SearchCount, UseCount
+from alita_mcp.library.catalogue.daily import DAYS_KEPT
+from alita_mcp.library.catalogue.use import SearchCount, Use
 from alita_mcp.library.journal.calls import LEADS_WITHIN_S
 from alita_mcp.library.library import Library
 from alita_mcp.web.rendering import render
@@ -46,7 +47,7 @@ def count_worth(library: Library, span: int) -> dict[str, Any]:
     """What the page shows of the last so many days; reads the catalogue."""
     names = list_days(span)
     use, searches = library.tools.daily_use_of_grown(names[0]), library.tools.daily_searches(names[0])
-    days = [(day, use.get(day, UseCount()), searches.get(day, SearchCount())) for day in names]
+    days = [(day, use.get(day, Use()), searches.get(day, SearchCount())) for day in names]
     return {
         "days": days,
         "spans": SPANS,

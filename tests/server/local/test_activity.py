@@ -38,7 +38,7 @@ async def hearing(user: User) -> AsyncIterator[Subscription]:
 async def wait_for(subscription: Subscription, is_meant: Callable[[Activity], bool]) -> Activity:
     with anyio.fail_after(PATIENCE_S):
         while True:
-            for activity in await subscription.read():
+            for activity in (await subscription.read())[0]:
                 if is_meant(activity):
                     return activity
 

@@ -118,6 +118,8 @@ class Pages:
                 # first: two threads that import the same modules could wait for each other
                 await self._shared.wait_until_settled()
                 token = await anyio.to_thread.run_sync(ensure_token, self._settings)
+                for flow in ("app.code_runner", "app.task_runner", "toolsmith.toolsmith"):
+                    await _import(f"alita_mcp.{flow}")  # the first page uses them
                 routes = await _import("alita_mcp.web.routes")
                 from alita_mcp.server.transports.local.activity import follow_servers
                 from alita_mcp.web.security import Sessions
