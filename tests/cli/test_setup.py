@@ -278,6 +278,31 @@ def test_a_person_is_asked_for_model_key_and_clients_and_told_what_to_ask(
 
 @on_posix
 @pytest.mark.process
+def test_what_some_options_leave_out_is_asked_and_a_model_that_is_set_is_kept(
+    environment: dict[str, str], home: Path, person: Path
+) -> None:
+    with openai_server(answer) as (url, _):
+        words = ["setup", "--provider", "compatible", "--base-url", url, "--clients", "none", "--no-prepare"]
+        with on_terminal(words, environment, columns=200) as terminal:
+            reply(terminal, ("(not shown): ", f"{KEY}\n"), ("Model [meta/scripted]: ", "other\n"))
+            status, shown = terminal.end()
+        assert (status, kept(home)["model"]) == (0, "openai/other"), shown
+        before = (home / "alita.toml").read_bytes()
+        with on_terminal(["setup", "--no-prepare"], environment, columns=200) as terminal:
+            reply(
+                terminal,
+                ("The model is openai/other. Keep it? (y/n) [y]: ", "\n"),
+                ("mcp.json? (y/n)", "n\n"),
+            )
+            status, shown = terminal.end()
+    assert status == 0, shown
+    assert "No client is connected" in shown
+    assert (home / "alita.toml").read_bytes() == before
+    assert not is_wired(person)
+
+
+@on_posix
+@pytest.mark.process
 def test_a_key_of_this_shell_is_kept_for_clients_that_do_not_see_it(
     environment: dict[str, str], home: Path, person: Path
 ) -> None:
@@ -299,13 +324,13 @@ def test_a_key_of_this_shell_is_kept_for_clients_that_do_not_see_it(
     assert KEY not in shown
 
 
-QUESTIONS = ["Number [7]: ", "(not shown): ", "Model [", "once. (y/n) [y]: "]
+QUESTIONS = ["Keep it? (y/n) [y]: ", "Number [7]: ", "(not shown): ", "Model [", "once. (y/n) [y]: "]
 
 
 @on_posix
 @pytest.mark.process
 @pytest.mark.parametrize("end", ["\x03", "\x04"], ids=["Ctrl-C", "end of input"])
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", range(5))
 def test_whoever_ends_it_early_has_the_old_files_or_the_new_ones(
     environment: dict[str, str], home: Path, person: Path, place: int, end: str
 ) -> None:
@@ -316,7 +341,7 @@ def test_whoever_ends_it_early_has_the_old_files_or_the_new_ones(
     with openai_server(answer) as (url, _):
         environment |= {"OPENAI_BASE_URL": url}
         with on_terminal(["setup", "--clients", "cursor"], environment, columns=200) as terminal:
-            typed = ("openai\n", f"{KEY}\n", "scripted\n")
+            typed = ("n\n", "openai\n", f"{KEY}\n", "scripted\n")
             reply(terminal, *zip(QUESTIONS[:place], typed[:place], strict=True), (QUESTIONS[place], end))
             status, shown = terminal.end()
             assert termios.tcgetattr(terminal.handle)[3] & termios.ECHO
@@ -355,6 +380,7 @@ def test_a_server_that_says_nothing_can_be_left(
             "none",
         ]
         with on_terminal(words, environment, columns=200) as terminal:
+            reply(terminal, ("(not shown): ", "\n"))
             assert heard.wait(PATIENCE_S)
             terminal.type("\x03")
             status, shown = terminal.end()
