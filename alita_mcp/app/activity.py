@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,8 +23,7 @@ from alita_mcp.texts import clip, one_line
 from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import Value
 
-Kind = Literal["search", "call", "synthesis", "code", "task", "change"]
-"""`change`: what a person or the policy decided about a tool; only the journal tells of it."""
+Kind = Literal["search", "call", "synthesis", "code", "task"]
 KEPT = 200
 """Pieces of work that a feed remembers, and that wait for one subscriber at most."""
 MAX_STEPS = 40
@@ -37,7 +36,7 @@ LOST = "lost"
 """Outcome of work whose server ended before it could tell."""
 _OK = ("ok", "match", "created", "exists", "solved")
 _WARN = (
-    "none", "possible", "not approved", "quarantined", "needs_approval", "needs_code", "cancelled", "refused",
+    "none", "possible", "needs_approval", "needs_code", "cancelled", "refused",
     "unsolved", "stopped", LOST,
 )  # fmt: skip
 _SAID = ("activity", "client", "seconds", "status")
@@ -79,9 +78,7 @@ class Activity(Value):
         """How it stands, in a word for its colour."""
         if not self.outcome:
             return "busy"
-        if self.outcome in _WARN:
-            return "warn"
-        return "ok" if self.outcome in _OK or self.kind == "change" else "bad"
+        return "ok" if self.outcome in _OK else "warn" if self.outcome in _WARN else "bad"
 
     def describe(self) -> Activity:
         """Itself."""
@@ -105,10 +102,6 @@ class Subscription:
             self._dropped += 1
         self._arrived.set()
 
-    def drop(self, count: int) -> None:
-        """Counts what was dropped on the way here."""
-        self._dropped += count
-
     async def read(self) -> tuple[list[Activity], int]:
         """All that waits, the oldest first, once there is something; and how many were dropped unread."""
         await self._arrived.wait()
@@ -123,7 +116,7 @@ class ActivityFeed:
 
     def __init__(self) -> None:
         self._recent: dict[str, Activity | Work] = {}
-        self._subscriptions: list[Subscription] = []
+        self._listeners: list[Callable[[Activity | Work], None]] = []
 
     def publish(self, event: Activity | Work) -> None:
         """Tells all listeners, and remembers the piece of work for those to come."""
@@ -132,13 +125,8 @@ class ActivityFeed:
         if len(self._recent) > KEPT:
             ended = (each.id for each in self._recent.values() if each.outcome)
             del self._recent[next(ended, next(iter(self._recent)))]
-        for subscription in self._subscriptions:
-            subscription.add(event)
-
-    def drop(self, count: int) -> None:
-        """Tells all listeners that so many pieces of work were dropped on the way here."""
-        for subscription in self._subscriptions:
-            subscription.drop(count)
+        for listener in self._listeners:
+            listener(event)
 
     @property
     def recent(self) -> list[Activity]:
@@ -146,16 +134,15 @@ class ActivityFeed:
         return [event.describe() for event in self._recent.values()]
 
     @contextmanager
-    def subscribe(self) -> Iterator[Subscription]:
-        """Hears all events from here on, and first what is remembered."""
-        subscription = Subscription()
+    def tell(self, listener: Callable[[Activity | Work], None]) -> Iterator[None]:
+        """Tells a listener, such as `Subscription.add`, of all events from here on, and first what is remembered."""
         for event in self._recent.values():
-            subscription.add(event)
-        self._subscriptions.append(subscription)
+            listener(event)
+        self._listeners.append(listener)
         try:
-            yield subscription
+            yield
         finally:
-            self._subscriptions.remove(subscription)
+            self._listeners.remove(listener)
 
     @contextmanager
     def follow(self, kind: Kind, identity: ClientIdentity, **more: Any) -> Iterator[Work]:

@@ -9,52 +9,44 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.answer import band
-from alita_mcp.library.words.text import split_words
 from alita_mcp.owners import USER
-from alita_mcp.research.index.well_known_names import WELL_KNOWN
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.program import MAX_CODE
 from alita_mcp.syntax import module_tree
 from alita_mcp.values import Manifest
-from alita_mcp.verification.static.imports import DISTRIBUTIONS
 
 LEAST_NODES = 15
 """Smaller programs, in nodes of their syntax, are typed sooner than a tool is called."""
 SAME_FROM = 0.4
 """A program and a tool are the same code where so much of each, literals and names aside, is in the other."""
-MAX_OUTLINES = 500
-"""So many tools are compared by their code, those that are used most."""
-LOOKED_AT = 3
-"""So many of the tools that a search finds are compared."""
-NEEDED_WORDS = {"match": 1, "possible": 3}
-"""Names that the code of a program and of a tool must share, by how well the tool's description fits."""
 SHARED_FROM = 0.6
-"""So much of a program's names must be in the tool."""
+"""So much of a program's names must be in a tool whose description fits."""
+NEEDED_WORDS = {"match": 1, "possible": 3}
+"""So many names at least, by how well the description fits."""
+MAX_TOOLS = 500
+"""So many tools are compared by their code, those that are used most."""
 _BUILTINS = frozenset(dir(builtins))
-_COMMON_NAMES = """
+_COMMON = """
 add append args argv count data decode dump dumps encode endswith exit extend fields file find format get group index
 input item items join json key keys kwargs line lines list load loads lower main match math name names number numbers
 out output parse pathlib path pop read read_text replace result results row rows search self sort split splitlines
-start startswith strip sub sys text title update upper value values word words write
-"""
-_COMMON = _BUILTINS.union(_COMMON_NAMES.split())
+start startswith strip sub sys text title update upper value values word words
+""".split()  # noqa: SIM905
 """Names that say little about what code does."""
-_ACTING_MODULES = "ctypes ftplib http multiprocessing os shutil signal smtplib socket sqlite3 subprocess"
-_ACTING = frozenset(_ACTING_MODULES.split())
-_CHANGING_CALLS = "mkdir rename rmdir save savefig to_csv to_json touch unlink write_bytes write_text"
-_CHANGING = frozenset(_CHANGING_CALLS.split())
-_KNOWN = WELL_KNOWN | DISTRIBUTIONS.keys()
-"""Modules and packages that a sandbox can have; others are of the client's own project."""
+_ACTING = frozenset("""
+ctypes ftplib http mkdir multiprocessing os psutil rename request requests rmdir save savefig shutil signal smtplib
+socket sqlite3 subprocess to_csv to_json touch unlink write write_bytes write_text writelines
+""".split())  # fmt: skip  # noqa: SIM905
+"""Modules and methods of code that changes or reaches something outside, as no tool without grants can."""
 _UNSHAPED = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Constant
 
 
@@ -68,43 +60,44 @@ class Outline:
     """Names in it that are not common ones."""
     modules: frozenset[str]
     """Imported modules that are not of the standard library."""
-    intent: str
-    """Its docstring or first comment, or else the names of its functions."""
-    acts: bool
-    """Whether it changes files, starts processes or opens connections, as no tool without grants can."""
     nodes: int
+
+    def is_same(self, other: Outline) -> bool:
+        """Whether most of the code is the same."""
+        common = sum(size for shape, size in self.shapes.items() if shape in other.shapes)
+        whole = max(sum(self.shapes.values()), sum(other.shapes.values()))
+        return common >= max(LEAST_NODES, SAME_FROM * whole)
 
 
 def outline_of(code: str) -> Outline | None:
     """The outline of a program or a tool; None for one that does not parse."""
+    words, modules, bound = set[str](), set[str](), set[str]()
     try:
         tree = module_tree(code)
         nodes = list(ast.walk(tree))
-        imported = {name for node in nodes for name in _imports(node)}
+        for node in nodes:
+            match node:
+                case ast.Name(id=name) | ast.Attribute(attr=name):
+                    words.add(name)
+                case ast.Import(names=names) | ast.ImportFrom(names=names):
+                    module = getattr(node, "module", None)
+                    paths = [*(each.name for each in names), module or ""]
+                    words.update(part for path in paths for part in path.split("."))
+                    modules.update(path.partition(".")[0] for path in ([module] if module else paths) if path)
+                    bound.update((each.asname or each.name).partition(".")[0] for each in names)
         shapes: dict[int, int] = {}
-        _shape(tree, _BUILTINS.union(*(_bound(node) for node in nodes)), shapes)
+        _shape(tree, _BUILTINS | bound, shapes)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    functions = " ".join(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
-    comments = (line.lstrip("# ") for line in code.splitlines() if line.startswith("# "))
-    words = {word for node in nodes for word in _names(node) if len(word) > 2}
-    tops = {name.partition(".")[0] for name in imported}
-    return Outline(
-        shapes=shapes,
-        words=frozenset(words - _COMMON),
-        modules=frozenset(tops - sys.stdlib_module_names),
-        intent=ast.get_docstring(tree) or next(comments, "") or split_words(functions),
-        acts=bool(tops & _ACTING) or "urllib.request" in imported or any(map(_changes_files, nodes)),
-        nodes=len(nodes),
-    )
+    words = {word for word in words if len(word) > 2} - _BUILTINS - {*_COMMON}
+    return Outline(shapes, frozenset(words), frozenset(modules - sys.stdlib_module_names), len(nodes))
 
 
 def _shape(node: ast.AST, kept: frozenset[str], shapes: dict[int, int]) -> tuple[int, int]:
     """The hash of a node without names, but for the kept ones, and without literals; and its number of nodes."""
     if isinstance(node, ast.Name | ast.Constant):
         return hash(node.id if isinstance(node, ast.Name) and node.id in kept else "_"), 1
-    parts: list[int] = [hash(type(node).__name__)]
-    size = 1
+    parts, size = [hash(type(node).__name__)], 1
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "ctx", "returns"):
             continue
@@ -115,48 +108,10 @@ def _shape(node: ast.AST, kept: frozenset[str], shapes: dict[int, int]) -> tuple
                 size += nodes
             elif field == "attr":
                 parts.append(hash(child))
+    whole = hash(tuple(parts))
     if size >= 5 and isinstance(node, ast.stmt | ast.expr) and not isinstance(node, _UNSHAPED):
-        shapes[hash(tuple(parts))] = size
-    return hash(tuple(parts)), size
-
-
-def _imports(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        yield node.module or "."
-
-
-def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that an import binds."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
-
-
-def _names(node: ast.AST) -> Iterator[str]:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            yield name
-        case ast.Import() | ast.ImportFrom():
-            for name in (*_imports(node), *(alias.name for alias in node.names)):
-                yield from name.split(".")
-
-
-def _changes_files(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name)) if name in _CHANGING:
-            return True
-        case ast.Call(
-            func=ast.Name(id="open") | ast.Attribute(attr="open"), args=[*_, ast.Constant(str(mode))]
-        ):
-            return not {*"wax+"}.isdisjoint(mode) and len(mode) <= 3
-    return False
-
-
-def _is_same(one: Outline, other: Outline) -> bool:
-    common = sum(size for shape, size in one.shapes.items() if shape in other.shapes)
-    least = SAME_FROM * max(sum(one.shapes.values()), sum(other.shapes.values()))
-    return common >= max(LEAST_NODES, least)
+        shapes[whole] = size
+    return whole, size
 
 
 class InlinePrograms:
@@ -169,7 +124,23 @@ class InlinePrograms:
         self._why_not = why_not
         self._outlines: dict[str, tuple[int, Outline | None]] = {}
         """Of each tool's version of this number."""
-        self._reading = anyio.Lock()
+
+    async def answer_hook(self, event: str, code: str, description: str) -> str:
+        """What a client's model should know of a program before or after it runs; empty where that is nothing.
+
+        No words of a tool's author are in it but the names of the tool and its parameters.
+        """
+        if event == "PostToolUse":
+            hint = await self.record_program(code)
+            return f"alita: {hint}." if hint else ""
+        entry = await self.find_tool(code, description)
+        if entry is None:
+            return ""
+        names = ", ".join(entry.manifest.input_schema.get("properties", {}))
+        return (
+            f"alita: verified `{entry.name}` does this. Call it with {names} instead of running code for it, through "
+            "run_tool if it is not in your list."
+        )
 
     async def find_tool(self, code: str, description: str) -> CatalogueEntry | None:
         """The verified tool that does what a program does; None where it is not sure that one does.
@@ -180,28 +151,27 @@ class InlinePrograms:
         if program is None:
             return None
         # 1. It is the code of a tool, once more.
-        outlines = await self._read_outlines()
-        for entry, outline in outlines:
-            if _is_same(program, outline):
+        tools = await self._read_outlines()
+        for entry, tool in tools.values():
+            if program.is_same(tool):
                 return entry
-        # 2. A tool is described as it is, and shares names with it that few programs have.
-        need = description.strip() or program.intent
-        if program.acts or not need:
+        # 2. A tool is described as it is, and has most of its names.
+        if not description.strip() or program.words & _ACTING:
             return None
-        by_name = {entry.name: tool for entry, tool in outlines}
-        for hit in (await self._library.search(need, LOOKED_AT)).results:
-            tool, needed = by_name.get(hit.name), NEEDED_WORDS.get(band(hit.score))
-            if tool is None or needed is None or not program.modules <= tool.modules:
+        for hit in (await self._library.search(description, 3)).results:
+            needed = NEEDED_WORDS.get(band(hit.score))
+            if needed is None or hit.name not in tools:
                 continue
+            entry, tool = tools[hit.name]
             shared = len(program.words & tool.words)
-            if shared >= max(needed, SHARED_FROM * len(program.words)):
-                return hit.entry
+            if program.modules <= tool.modules and shared >= max(needed, SHARED_FROM * len(program.words)):
+                return entry
         return None
 
     async def record_program(self, code: str) -> str:
-        """Counts a program that could run in the sandbox; returns how to keep it as a tool, once it came back."""
+        """Counts a program that could be a tool; returns how to keep it as one, once it came back."""
         program = await self._outline(code)
-        if program is None or program.acts or not program.modules <= _KNOWN:
+        if program is None or program.modules or program.words & _ACTING:
             return ""
         return await anyio.to_thread.run_sync(self._hints.add_seen, code, USER)
 
@@ -210,27 +180,21 @@ class InlinePrograms:
         program = await anyio.to_thread.run_sync(outline_of, code) if len(code) <= MAX_CODE else None
         return program if program and program.nodes >= LEAST_NODES else None
 
-    async def _read_outlines(self) -> list[tuple[CatalogueEntry, Outline]]:
+    async def _read_outlines(self) -> dict[str, tuple[CatalogueEntry, Outline]]:
         """The verified tools without grants that can run here, with what their code shows."""
-        tools = self._library.tools
-        entries = [
-            entry
-            for entry in tools.some(tools.most_used(MAX_OUTLINES)).values()
-            if entry.callable_now and entry.manifest.trust == "verified" and entry.manifest.grants.is_pure
-            if not self._why_not(entry.manifest)
-        ]
-        found = []
-        async with self._reading:
-            for entry in entries:
-                version, outline = self._outlines.get(entry.name, (0, None))
-                if version != entry.manifest.version:
-                    try:
-                        stored = await self._library.read(entry.name, entry=entry)
-                    except AlitaError:  # deleted or changed meanwhile
-                        continue
-                    outline = await anyio.to_thread.run_sync(outline_of, stored.code)
-                    self._outlines[entry.name] = entry.manifest.version, outline
-                if outline is not None:
-                    found.append((entry, outline))
-            self._outlines = {entry.name: self._outlines[entry.name] for entry, _ in found}
+        found = {}
+        for name, entry in self._library.tools.some(self._library.tools.most_used(MAX_TOOLS)).items():
+            manifest = entry.manifest
+            if manifest.trust != "verified" or not manifest.grants.is_pure or self._why_not(manifest):
+                continue
+            version, outline = self._outlines.get(name, (0, None))
+            if version != manifest.version:
+                try:
+                    stored = await self._library.read(name, entry=entry)
+                except AlitaError:  # deleted or changed meanwhile
+                    continue
+                outline = await anyio.to_thread.run_sync(outline_of, stored.code)
+                self._outlines[name] = manifest.version, outline
+            if outline is not None:
+                found[name] = entry, outline
         return found

@@ -15,28 +15,26 @@ _KINDS: dict[str, Kind] = {
     "called": "call", "sandbox failed": "call", FOUND_NOTHING: "search", RAN_CODE: "code", "synthesis": "synthesis",
 }  # fmt: skip
 _OUTCOMES = {"sandbox failed": "sandbox failed", FOUND_NOTHING: "none"}
-_TEXTS = {"call": "message", "search": "query", "code": "error", "synthesis": "reason", "change": "why"}
+_TEXTS = {"call": "message", "search": "query", "code": "error", "synthesis": "reason"}
 """The field of a row that is the text of its line."""
-_UNSHOWN = ("published", "created", "raised", "starter installed", "starter tools installed")
-"""Events of which another row tells, or that belong to the library's first start."""
 
 
 def activity_of(row: JournalRow) -> Activity | None:
     """What a row of the journal tells, under the id that the feed gave it.
 
-    None for rows that are damaged, or that people need not see.
+    None for rows that are damaged, or tell of something else.
     """
-    if row.event in _UNSHOWN:
+    kind = _KINDS.get(row.event)
+    if kind is None:
         return None
-    kind = _KINDS.get(row.event, "change")
     fields = dict(row.detail)
     text = str(fields.pop(_TEXTS[kind], None) or "")
     with suppress(ValidationError, ValueError):
         return Activity(
             id=fields.get("activity") or f"journal-{row.id}",
             kind=kind,
-            outcome=show_text(_OUTCOMES.get(row.event) or str(fields.get("status") or row.event)),
-            client=show_text(str(fields.get("client") or ("" if kind == "change" else COMMAND_LINE))),
+            outcome=show_text(_OUTCOMES.get(row.event) or str(fields.get("status") or "failed")),
+            client=show_text(str(fields.get("client") or COMMAND_LINE)),
             tool=show_text(row.name or ""),
             text=show_text(text),
             time=datetime.fromisoformat(row.time),

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from alita_mcp.app.activity import ActivityFeed
+from alita_mcp.app.activity import Activity
 from alita_mcp.app.app import App
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.web.security import Sessions
@@ -25,5 +25,5 @@ class Site:
     """Who is signed in."""
     servers: Callable[[], list[dict[str, Any]]]
     """What each server of this home says of itself; blocks, so call it in a thread."""
-    follow_others: Callable[[ActivityFeed], Coroutine[Any, Any, None]]
-    """Publishes what happens in the other servers of this home, until it is cancelled."""
+    follow_others: Callable[[Callable[[Activity], None]], Coroutine[Any, Any, None]]
+    """Tells a listener what happens in the other servers of this home, until it is cancelled."""

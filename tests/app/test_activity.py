@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.activity import KEPT, MAX_STEPS, Activity, ActivityFeed, Subscription, Work
+from alita_mcp.app.activity import KEPT, MAX_STEPS, Activity, ActivityFeed, Subscription
 from alita_mcp.app.journal_activity import activity_of
 from alita_mcp.errors import InvalidArguments, SandboxError, ToolNotFound
 from alita_mcp.owners import ClientIdentity
@@ -49,7 +49,8 @@ class Failing(ScriptedSandbox):
 
 async def test_a_listener_who_does_not_read_loses_the_oldest_and_is_told_how_many() -> None:
     feed = ActivityFeed()
-    with feed.subscribe() as slow, feed.subscribe() as quick:
+    slow, quick = Subscription(), Subscription()
+    with feed.tell(slow.add), feed.tell(quick.add):
         for number in range(KEPT + 30):
             feed.publish(event(number, ""))
             feed.publish(event(number))
@@ -70,7 +71,8 @@ async def test_who_comes_later_sees_what_is_under_way_before_all_else() -> None:
     feed.publish(event(-1, ""))
     for number in range(2 * KEPT):
         feed.publish(event(number))
-    with feed.subscribe() as late:
+    late = Subscription()
+    with feed.tell(late.add):
         seen = await listen(late)
     assert len(seen) == KEPT
     assert [each.id for each in seen if each.tone == "busy"] == ["w-1"]
@@ -81,7 +83,8 @@ async def test_who_comes_later_sees_what_is_under_way_before_all_else() -> None:
 
 async def test_every_flow_tells_who_does_what_and_how_it_ended(open_with: Open) -> None:
     async with open_with() as app:
-        with app.activity.subscribe() as subscription:
+        subscription = Subscription()
+        with app.activity.tell(subscription.add):
             await app.run_tool("add", {"a": 1, "b": 2}, identity=CLIENT)
             called = (await listen(subscription))[0]
             with pytest.raises(InvalidArguments):
@@ -127,15 +130,9 @@ async def gates_of(app: App, words: dict[str, Any]) -> tuple[object, list[Activi
     assert isinstance(request, SynthesisRequest)
     heard: list[Activity] = []
 
-    class Keeping(Subscription):
-        def add(self, event: Activity | Work) -> None:
-            heard.append(event.describe())
-
-    app.activity._subscriptions.append(Keeping())
-    try:
+    with app.activity.tell(lambda event: heard.append(event.describe())):
+        heard.clear()  # what went before
         return await app.synthesize(request, ignore_stage), heard
-    finally:
-        app.activity._subscriptions.pop()
 
 
 async def test_each_gate_of_a_synthesis_is_seen_as_it_begins_and_as_it_passes_or_fails(

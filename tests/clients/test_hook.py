@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.clients.changes import apply_change, plan_install
-from alita_mcp.clients.skills import HOOK, plan_own_files
+from alita_mcp.clients.skills import HOOK, apply_own_files, plan_own_files
 from alita_mcp.clients.table import CLIENTS, PLUGIN, Launch
 from tests.clients.agents import QUIET
 from tests.clients.conversation import call_of
@@ -58,10 +58,8 @@ async def test_the_very_next_request_holds_what_the_hook_says(programs: str, sto
     }  # fmt: skip
     file = user.folder / ".claude" / "skills" / "alita" / ".mcp.json"
     change = plan_install(PLUGIN, CLIENTS[PLUGIN], Launch(ENTRY[0], ENTRY[1:], settings), file)
-    own_files = plan_own_files(change, remove=False)
+    apply_own_files(plan_own_files(change, remove=False))
     apply_change(change)
-    for each in own_files:
-        each.apply()
     hooks = file.parent / "hooks" / "hooks.json"
     said = json.loads(hooks.read_text(encoding="utf-8"))
     for each in (*said["hooks"]["PreToolUse"], *said["hooks"]["PostToolUse"]):

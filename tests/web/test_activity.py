@@ -12,7 +12,7 @@ import pytest
 from sse_starlette import ServerSentEvent
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.activity import LOST, Activity, ActivityFeed
+from alita_mcp.app.activity import LOST, Activity, Subscription
 from alita_mcp.library.rows import JournalRow
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
@@ -89,7 +89,7 @@ async def test_a_row_of_the_journal_is_told_once_and_after_what_its_server_may_s
     """The server tells of gates, and the journal does not: it speaks only where nobody else did."""
     times = {1: START, 2: START, 3: datetime.now(UTC) + timedelta(hours=1), 4: START}
     journal = [
-        JournalRow(id=number, time=at.isoformat(), event="pinned", name="x", version=1, detail={})
+        JournalRow(id=number, time=at.isoformat(), event="called", name="x", version=1, detail={})
         for number, at in times.items()
     ]
     asked: list[int] = []
@@ -99,10 +99,10 @@ async def test_a_row_of_the_journal_is_told_once_and_after_what_its_server_may_s
             asked.append(after)
             return [row for row in reversed(journal) if row.id > after][:limit]
 
-    feed = ActivityFeed()
-    with feed.subscribe() as subscription, anyio.fail_after(60):
+    subscription = Subscription()
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(follow_journal, Rows(), feed, 1)
+            tasks.start_soon(follow_journal, Rows(), subscription.add, 1)
             events, _ = await subscription.read()
             assert [told.id for told in events] == ["journal-2"]
             while asked != [1, 2]:  # noqa: ASYNC110 - a thread asks

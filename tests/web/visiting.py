@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 import httpx
 
-from alita_mcp.app.activity import ActivityFeed
+from alita_mcp.app.activity import Activity
 from alita_mcp.app.app import App
 from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
 
 
-async def alone(_feed: ActivityFeed) -> None:
+async def alone(_listener: Callable[[Activity], None]) -> None:
     """There is no other server."""
     await anyio.sleep_forever()
 

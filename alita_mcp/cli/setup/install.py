@@ -91,9 +91,10 @@ def install(
             lines.append("The entry is switched off in the file, and stays so.")
         return " ".join(lines)
 
-    if http is None and launch.env and not uvx:
+    status = change_clients(client, plan, explain, output, every=every, file=file, dry_run=dry_run)
+    if http is None and launch.env:
         output.hint(f"Carried over to the client: {', '.join(launch.env)}.")
-    return change_clients(client, plan, explain, output, every=every, file=file, dry_run=dry_run)
+    return status
 
 
 def uninstall(
@@ -125,11 +126,8 @@ def uninstall(
         return plan_uninstall(name, known, file)
 
     def explain(change: Change) -> str:
-        return (
-            "The client goes on with the server until it is restarted."
-            if change.is_change
-            else "It has no entry of this server."
-        )
+        ends = "The client goes on with the server until it is restarted."
+        return ends if change.is_change else "It has no entry of this server."
 
     return change_clients(
         client, plan, explain, output, every=every, file=file, dry_run=dry_run, also_projects=True
@@ -153,7 +151,7 @@ def change_clients(
         0, or the exit status of the first that failed.
     """
     from alita_mcp.clients.changes import apply_change, find_clients
-    from alita_mcp.clients.skills import plan_own_files
+    from alita_mcp.clients.skills import apply_own_files, plan_own_files
 
     if (client is None) is not every or (every and file):
         found = ", ".join(each.name for each in find_clients()) or "none that is known"
@@ -171,8 +169,7 @@ def change_clients(
             raise UsageError(
                 "None of the clients was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}."
             )
-        skipped = [each.name for each in here if each.name not in names]
-        for name in skipped:
+        for name in (each.name for each in here if each.name not in names):
             output.hint(f"{CLIENTS[name].title}: its file is a project's: run `alita install {name}` there.")
     for name in names:
         known = CLIENTS[name]
@@ -180,8 +177,7 @@ def change_clients(
             change = plan(name, known)
             own_files = plan_own_files(change, remove=also_projects)
             backup = None if dry_run else apply_change(change)
-            for each in own_files if not dry_run else ():
-                each.apply()
+            apply_own_files({} if dry_run else own_files)
         except AlitaError as failed:
             if not every:
                 raise
@@ -195,14 +191,13 @@ def change_clients(
         )
         kept = f" (backup: {backup})" if backup else ""
         said = f"{known.title}: {place} {state}{kept}. {explain(change)}".strip()
-        paths = [str(each.file) for each in own_files]
+        paths = [*map(str, own_files)]
         if paths:
             said += f" {'Without' if also_projects else 'With'} it: {', '.join(paths)}."
         texts.append(f"{difference}\n{said}" if difference else said)
         values.append({
             "client": name, "file": str(change.file), "target": str(change.target), "state": state,
-            "backup": str(backup) if backup else None, "entry": change.shown_entry(), "difference": difference,
-            "own_files": paths,
+            "backup": str(backup) if backup else None, "difference": difference, "own_files": paths,
         })  # fmt: skip
     output.print_result(values if every else values[0], "\n\n".join(texts))
     return status

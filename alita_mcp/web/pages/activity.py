@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from alita_mcp.app.activity import LOST, Activity, ActivityFeed
+from alita_mcp.app.activity import LOST, Activity, Subscription
 from alita_mcp.app.journal_activity import activity_of
 from alita_mcp.library.library import Library
 from alita_mcp.web.rendering import render, templates
@@ -133,30 +133,19 @@ async def send_lines(site: Site, filters: dict[str, str], sending: ObjectSendStr
     app = await site.app()
     board, last_row = await open_board(site, filters)
     template = templates().get_template("_works.html")
-    feed = ActivityFeed()
+    subscription = Subscription()
     async with anyio.create_task_group() as tasks:
-        with feed.subscribe() as subscription:
-            tasks.start_soon(site.follow_others, feed)
-            tasks.start_soon(follow_feed, app.activity, feed)
-            tasks.start_soon(follow_journal, app.library, feed, last_row)
+        with app.activity.tell(subscription.add):
+            tasks.start_soon(site.follow_others, subscription.add)
+            tasks.start_soon(follow_journal, app.library, subscription.add, last_row)
             while True:
                 await sending.send(ServerSentEvent(template.render(board.shown), event="works"))
                 await anyio.sleep(PAUSE_S)
                 board.take(*await subscription.read())
 
 
-async def follow_feed(one: ActivityFeed, other: ActivityFeed) -> None:
-    """Publishes in one feed what happens in another, until it is cancelled."""
-    with one.subscribe() as subscription:
-        while True:
-            events, dropped = await subscription.read()
-            other.drop(dropped)
-            for event in events:
-                other.publish(event)
-
-
-async def follow_journal(library: Library, feed: ActivityFeed, last_row: int) -> None:
-    """Publishes what comes after a row of the journal, until it is cancelled."""
+async def follow_journal(library: Library, listener: Callable[[Activity], None], last_row: int) -> None:
+    """Tells what comes after a row of the journal, until it is cancelled."""
     while True:
         await anyio.sleep(READ_JOURNAL_EVERY_S)
         rows = await anyio.to_thread.run_sync(library.journal, ROWS, None, last_row)
@@ -166,4 +155,4 @@ async def follow_journal(library: Library, feed: ActivityFeed, last_row: int) ->
                 break
             last_row = row.id
             if activity := activity_of(row):
-                feed.publish(activity)
+                listener(activity)

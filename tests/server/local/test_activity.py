@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from alita_mcp.app.activity import Activity, ActivityFeed, Subscription
+from alita_mcp.app.activity import Activity, Subscription
 from alita_mcp.server.transports.local.activity import follow_servers
 from tests.server.connections import publish_spin
 from tests.server.local.conftest import User, in_home
@@ -27,12 +27,11 @@ pytestmark = [
 @asynccontextmanager
 async def hearing(user: User) -> AsyncIterator[Subscription]:
     """Somebody who hears all servers of the user's home."""
-    feed = ActivityFeed()
-    with feed.subscribe() as subscription:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(follow_servers, user.home, feed)
-            yield subscription
-            tasks.cancel_scope.cancel()
+    subscription = Subscription()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(follow_servers, user.home, subscription.add)
+        yield subscription
+        tasks.cancel_scope.cancel()
 
 
 async def wait_for(subscription: Subscription, is_meant: Callable[[Activity], bool]) -> Activity:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from anyio import to_thread
 from anyio.abc import SocketStream, UNIXSocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from alita_mcp.app.activity import LOST, Activity, ActivityFeed
+from alita_mcp.app.activity import LOST, Activity, ActivityFeed, Subscription
 from alita_mcp.server.transports.local.endpoint import HAS_UNIX_SOCKETS, Endpoint, Refused, connect
 from alita_mcp.server.transports.local.servers import find_endpoints
 
@@ -34,22 +34,21 @@ async def send_activity(stream: SocketStream, feed: ActivityFeed, closing: anyio
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(end_when_closing)
-        with feed.subscribe() as subscription, suppress(anyio.BrokenResourceError):
+        subscription = Subscription()
+        with feed.tell(subscription.add), suppress(anyio.BrokenResourceError):
             while True:
-                events, dropped = await subscription.read()
-                lines = [event.model_dump_json() for event in events]
-                lines += [json.dumps({"dropped": dropped})] if dropped else []
-                await stream.send("".join(f"{line}\n" for line in lines).encode())
+                events, _ = await subscription.read()
+                await stream.send("".join(f"{event.model_dump_json()}\n" for event in events).encode())
         tasks.cancel_scope.cancel()
 
 
-async def follow_servers(home: Path, feed: ActivityFeed) -> None:
-    """Publishes what happens in the other servers of a home, those that start meanwhile too, until it is cancelled."""
+async def follow_servers(home: Path, listener: Callable[[Activity], None]) -> None:
+    """Tells what happens in the other servers of a home, those that start meanwhile too, until it is cancelled."""
     known: set[str] = set()
 
     async def follow(endpoint: Endpoint) -> None:
         with suppress(OSError, Refused):  # it has ended meanwhile
-            await _follow_server(endpoint, feed)
+            await _follow_server(endpoint, listener)
         known.discard(endpoint.name)
 
     async with anyio.create_task_group() as tasks:
@@ -65,8 +64,8 @@ async def follow_servers(home: Path, feed: ActivityFeed) -> None:
             await anyio.sleep(LOOK_EVERY_S)
 
 
-async def _follow_server(endpoint: Endpoint, feed: ActivityFeed) -> None:
-    """Publishes what happens in one server until it ends; raises as `connect`."""
+async def _follow_server(endpoint: Endpoint, listener: Callable[[Activity], None]) -> None:
+    """Tells what happens in one server until it ends; raises as `connect`."""
     connection = await to_thread.run_sync(connect, endpoint, "events", abandon_on_cancel=True)
     connected = UNIXSocketStream if HAS_UNIX_SOCKETS else SocketStream
     under_way: dict[str, Activity] = {}
@@ -74,18 +73,14 @@ async def _follow_server(endpoint: Endpoint, feed: ActivityFeed) -> None:
         async with await connected.from_socket(connection.socket) as stream:
             lines = BufferedByteReceiveStream(stream)
             while True:
-                fields = json.loads(await lines.receive_until(b"\n", MAX_LINE))
-                if "dropped" in fields:
-                    feed.drop(int(fields["dropped"]))
-                    continue
-                activity = Activity.model_validate(fields)
+                activity = Activity.model_validate_json(await lines.receive_until(b"\n", MAX_LINE))
                 under_way[activity.id] = activity
                 if activity.outcome:
                     del under_way[activity.id]
-                feed.publish(activity)
+                listener(activity)
     except (anyio.IncompleteRead, anyio.BrokenResourceError):  # it has ended
         for activity in under_way.values():
             lost = {"outcome": LOST, "text": "its server ended", "time": datetime.now(UTC)}
-            feed.publish(activity.model_copy(update=lost))
-    except (ValueError, TypeError, RecursionError, anyio.DelimiterNotFound) as garbled:
+            listener(activity.model_copy(update=lost))
+    except (ValueError, anyio.DelimiterNotFound) as garbled:
         log.info("%s says what this release does not understand: %s", endpoint.address, garbled)

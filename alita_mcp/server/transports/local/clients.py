@@ -99,7 +99,8 @@ class LocalClients:
                     finally:
                         accepting.cancel_scope.cancel()
                         address.unlink(missing_ok=True)
-                        await listener.aclose()
+                        with anyio.CancelScope(shield=True):  # the scope around it is cancelled
+                            await listener.aclose()
                         lock.release()  # the next server need not wait for the end of this one
                         self._closed.set()
                 for stream, duplex in list(self._connected.values()):
@@ -185,10 +186,9 @@ class LocalClients:
         with anyio.fail_after(HELLO_WITHIN_S):
             line, _ = await _receive_line(stream, already_read, MAX_QUESTION)
             app = self._server.shared.current if isinstance(self._server, DualEraServer) else None
-            if app is not None:
-                from alita_mcp.server.transports.local.hook_answers import answer_hook
-
-                context = await answer_hook(app, line)
+            if app is not None and app.settings.hook:
+                asked = json.loads(line)
+                context = await app.programs.answer_hook(asked["event"], asked["code"], asked["description"])
                 await stream.send(json.dumps({"context": context}).encode() + b"\n")
 
     async def _send_link(self, stream: SocketStream, already_read: bytes) -> None:

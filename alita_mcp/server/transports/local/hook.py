@@ -18,48 +18,37 @@ from typing import Any
 
 WITHIN_S = 0.15
 """How long the hook may take."""
-MAX_EVENT = 4 << 20
 MAX_COMMAND = 50_000
 """Characters; a longer command is not looked at."""
-MAX_ANSWER = 8_192
 MAX_CONTEXT = 1_000
 SWITCH = "ALITA_HOOK"
 
-_PYTHON = r"(?<![\w.-])(?:python[\d.]*|pypy3?)(?:\.exe)?"
-_OPTIONS = r"(?:\s+-(?:[bBdEiIOPqsSuvx]+|[WX]\s*\S+))*"
+_PYTHON = r"(?<![\w.-])(?:python[\d.]*|pypy3?)(?:\.exe)?(?:\s+-(?:[bBdEiIOPqsSuvx]+|[WX]\s*\S+))*"
 _WORD = r"""(?:'[^']*+'|"(?:[^"\\]|\\.)*+"|\\.|[^\s'"\\;|&<>()])++"""
-_ARGUMENT = re.compile(rf"{_PYTHON}{_OPTIONS}\s+-[bBdEiIOPqsSuvx]*c\s*({_WORD})", re.DOTALL)
+_ARGUMENT = re.compile(rf"{_PYTHON}\s+-[bBdEiIOPqsSuvx]*c\s*({_WORD})", re.DOTALL)
 """`python -c` and its program, as a shell reads it."""
 _HEREDOC = re.compile(r"<<(-?)\s*(['\"]?)(\w+)\2")
-_READS_STDIN = re.compile(rf"(?:{_PYTHON}{_OPTIONS}|(?<![\w.-])uv\s+run)(?:\s+-)?\s*(?:$|[|;&<>)]|\d>)")
+_READS_STDIN = re.compile(rf"(?:{_PYTHON}|(?<![\w.-])uv\s+run)(?:\s+-)?\s*(?:$|[|;&<>)]|\d>)")
 """Python, or `uv run`, whose program comes from its input."""
 _PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+)""", re.DOTALL)
 
 
 def main() -> None:
-    """Answers one event; the exit status is 0 whatever happens."""
+    """Answers one event; the exit status is 0 whatever happens.
+
+    An argument names the configuration file that says which variables the client sets for the server.
+    """
     timer = threading.Timer(WITHIN_S, os._exit, [0])
     timer.daemon = True
     timer.start()
     with suppress(Exception):
-        environment = {**os.environ, **server_settings(sys.argv[1:])}  # noqa: TID251 - as the relay
-        answer = answer_event(sys.stdin.buffer.read(MAX_EVENT + 1), environment)
-        if answer:
+        environment = dict(os.environ)  # noqa: TID251 - as the relay
+        for configuration in sys.argv[1:]:
+            with open(configuration, encoding="utf-8") as stream:
+                environment |= json.load(stream)["mcpServers"]["alita"].get("env", {})
+        if answer := answer_event(sys.stdin.buffer.read(), environment):
             os.write(1, json.dumps(answer).encode() + b"\n")
     os._exit(0)
-
-
-def server_settings(configuration: list[str]) -> dict[str, str]:
-    """The variables that a client's configuration file, if one is named, sets for its server.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: there is no such file, or none with our entry.
-    """
-    if not configuration:
-        return {}
-    with open(configuration[0], encoding="utf-8") as stream:
-        entry = json.load(stream)["mcpServers"]["alita"]
-    return {name: value for name, value in entry.get("env", {}).items() if isinstance(value, str)}
 
 
 def answer_event(event: bytes, environment: Mapping[str, str]) -> dict[str, Any] | None:
@@ -70,40 +59,28 @@ def answer_event(event: bytes, environment: Mapping[str, str]) -> dict[str, Any]
     """
     from alita_mcp.server.transports.local.endpoint import OFF, connect, find_endpoint
 
-    if len(event) > MAX_EVENT or environment.get(SWITCH, "").lower() in OFF:
+    if environment.get(SWITCH, "").lower() in OFF:
         return None
-    match json.loads(event):
-        case {
-            "hook_event_name": "PreToolUse" | "PostToolUse" as name,
-            "tool_name": "Bash",
-            "tool_input": {"command": str(command), **others},
-        } if len(command) <= MAX_COMMAND:
-            pass
-        case _:
-            return None
-    code = max(inline_programs(command), key=len, default="")
+    asked = json.loads(event)
+    name, tool = asked["hook_event_name"], asked["tool_input"]
+    if name not in ("PreToolUse", "PostToolUse") or len(tool["command"]) > MAX_COMMAND:
+        return None
+    code = max(inline_programs(tool["command"]), key=len, default="")
     if not code:
         return None
-    description = others.get("description")
-    question = {
-        "event": "before" if name == "PreToolUse" else "after",
-        "code": code,
-        "description": description[:MAX_CONTEXT] if isinstance(description, str) else "",
-    }
+    question = {"event": name, "code": code, "description": str(tool.get("description", ""))[:MAX_CONTEXT]}
     link = connect(find_endpoint(environment, os.getcwd()), "hook", WITHIN_S).socket
     link.sendall(json.dumps(question).encode() + b"\n")
-    line = b""
-    while not line.endswith(b"\n") and len(line) <= MAX_ANSWER and (more := link.recv(MAX_ANSWER)):
-        line += more
-    context = json.loads(line)["context"]
-    if not isinstance(context, str) or not context or len(context) > MAX_CONTEXT or not context.isprintable():
+    with link.makefile("rb") as lines:
+        context = json.loads(lines.readline(8 * MAX_CONTEXT))["context"]
+    if not context or len(context) > MAX_CONTEXT or not context.isprintable():
         return None
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
 
 
 def inline_programs(command: str) -> Iterator[str]:
     """The Python programs that stand in a shell command: after `-c`, or in a heredoc that Python reads."""
-    if "python" not in command and "uv run" not in command and "pypy" not in command:
+    if not any(word in command for word in ("python", "pypy", "uv run")):
         return
     for found in _ARGUMENT.finditer(command):
         yield "".join(map(_unquote, _PART.finditer(found[1])))
@@ -111,9 +88,7 @@ def inline_programs(command: str) -> Iterator[str]:
         start, end = command.rfind("\n", 0, found.start()) + 1, command.find("\n", found.end())
         if end < 0 or not _READS_STDIN.search(command[start : found.start()] + command[found.end() : end]):
             continue
-        lines = command[end + 1 :].split("\n")
-        if found[1]:
-            lines = [line.lstrip("\t") for line in lines]
+        lines = [line.lstrip("\t") if found[1] else line for line in command[end + 1 :].split("\n")]
         if found[3] in lines:
             yield "\n".join(lines[: lines.index(found[3])])
 
