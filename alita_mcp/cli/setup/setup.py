@@ -72,8 +72,9 @@ def setup(
                 hint="`alita setup --help` describes them; --yes takes the rest as it is.",
             )
     found: dict[str, Any] = {"model": {"model": settings.model}, "clients": [], "prepared": None}
-    if provider or can_ask:
-        found["model"] = set_up_model(answers, settings, output)
+    keeps_model = f"The model is {settings.model}. Keep it?"
+    if provider or (can_ask and not (settings.model and output.ask_yes(keeps_model))):
+        found["model"] = set_up_model(answers, settings, output, can_ask=can_ask)
     found["clients"] = set_up_clients(names, output, can_ask=can_ask)
     lines = [describe_client(each) for each in found["clients"]]
     if not no_prepare and (
