@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import tomlkit
-from tomlkit.items import AbstractTable, InlineTable, Table
+from tomlkit.container import OutOfOrderTableProxy
+from tomlkit.items import Table
 
 
 def read(text: bytes) -> dict[str, Any]:
@@ -21,8 +23,6 @@ def read(text: bytes) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as broken:
         problem, _, where = str(broken).rpartition(" (at ")
         raise ValueError(f"{where.rstrip(')')}: {problem}" if problem else str(broken)) from broken
-    except RecursionError as deep:
-        raise ValueError("it is nested too deeply") from deep
     _parse(text)
     return value
 
@@ -40,13 +40,8 @@ def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
             nested = {key: nested}
         added = tomlkit.dumps(nested).replace("\n", newline)
         gap = "" if not text.strip() else newline if text.endswith(b"\n") else newline * 2
-        try:
+        with suppress(tomllib.TOMLDecodeError):  # the table above is written in one line: not added to below
             tomllib.loads(text.decode() + gap + added)
-        except (
-            tomllib.TOMLDecodeError
-        ):  # the table above it is written in one line, and cannot be added to below
-            pass
-        else:
             return text + (gap + added).encode()
     table = document
     for key in path[:-1]:
@@ -75,7 +70,9 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
     table: Any = document
     for key in path[:-1]:
         table = table[key]
-    is_header = isinstance(table[path[-1]], AbstractTable) and not isinstance(table[path[-1]], InlineTable)
+    if isinstance(table[path[-1]], OutOfOrderTableProxy):
+        raise ValueError("tables of others stand between ours")  # noqa: TRY004 - it is about the text
+    is_header = isinstance(table[path[-1]], Table)
     del table[path[-1]]
     shorter = _dump(document, newline)
     if not is_header:
@@ -86,7 +83,7 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
     head, rest = shorter[:start], shorter[start:]
     taken = text[start : len(text) - len(rest)]
     if head + taken + rest != text:
-        raise ValueError("our tables do not stand together")
+        raise ValueError("tables of others stand between ours")
     lines = taken.splitlines(keepends=True)
     while lines and (lines[-1].isspace() or lines[-1].startswith(b"#")):
         rest = lines.pop() + rest

@@ -17,23 +17,30 @@ def read(text: bytes) -> dict[str, Any]:
         ValueError: it is not one mapping; the message says where.
     """
     try:
-        root = _compose(text.decode())
-        value = yaml.safe_load(text.decode())
+        value = yaml.load(text.decode(), Loader=_Loader)  # noqa: S506 - a safe one
     except yaml.MarkedYAMLError as broken:
         mark = broken.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ValueError(f"{where}{broken.problem}") from broken
-    except (yaml.YAMLError, ValueError) as broken:  # ValueError: a date that is none
+    except yaml.YAMLError as broken:
         raise ValueError(" ".join(str(broken).split())) from broken
-    except RecursionError as deep:
-        raise ValueError("it is nested too deeply") from deep
-    if root is not None:
-        _refuse_duplicates(root)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ValueError("its top level is not a mapping")  # noqa: TRY004 - it is about the text
-    return value
+    if value is not None and not isinstance(value, dict):
+        raise ValueError("its top level is not a mapping")
+    return value or {}
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
+    """Refuses a key that stands twice in one mapping: YAML forbids it, the library takes the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        names = set()
+        for key, _ in node.value:
+            if key.value in names and isinstance(key, ScalarNode):
+                raise ValueError(
+                    f"line {key.start_mark.line + 1}: the key {key.value!r} stands twice in one mapping"
+                )
+            names.add(str(key.value))
+        return super().construct_mapping(node, deep)
 
 
 def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
@@ -43,7 +50,7 @@ def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
     node: Any = _compose(source)
     owner: Any = None
     for place, key in enumerate(path):
-        found = None if node is None or _is_null(node) else _member(node, key)
+        found = _member(node, key)
         if found is None:
             for name in reversed(path[place + 1 :]):
                 value = {name: value}
@@ -65,13 +72,10 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
         around, owner, (key, node) = node, key, found
     start, end = (key or node).start_mark.index, _end(source, node, key)
     if around.flow_style:
-        rest = source[end:].lstrip()
-        if rest.startswith(","):
-            end = len(source) - len(rest[1:].lstrip())
-        else:
-            before = source[:start].rstrip()
-            start = len(before.removesuffix(","))
-        return (source[:start] + source[end:]).encode()
+        before, after = source[:start], source[end:].lstrip()
+        if after.startswith(","):
+            return (before + after[1:].lstrip()).encode()
+        return (before.rstrip().removesuffix(",") + source[end:]).encode()
     start = source.rfind("\n", 0, start) + 1
     end = _after_comments(source, end, around.start_mark.column)
     if len(around.value) == 1 and owner is not None:
@@ -89,12 +93,10 @@ def _insert(source: str, node: Any, owner: Any, key: str, value: Any, newline: s
     3. There is no value yet: ours makes it one, below its key.
     """
     is_item = isinstance(node, SequenceNode)
-    if node is not None and isinstance(node, CollectionNode) and node.flow_style:
+    if isinstance(node, CollectionNode) and node.flow_style:
         member = _flow(value) if is_item else f"{json.dumps(key)}: {_flow(value)}"
         at = node.start_mark.index + 1
         return source[:at] + member + (", " if node.value else "") + source[at:]
-    if isinstance(node, ScalarNode) and node.value:  # `null` or `~`
-        return source[: node.start_mark.index] + _flow({key: value}) + source[node.end_mark.index :]
     if isinstance(node, CollectionNode):
         column = node.start_mark.column
         at = _after_comments(source, _end(source, node, owner), column)
@@ -117,11 +119,9 @@ def _member(node: Any, key: str) -> tuple[Any, Any] | None:
     """The nodes of a member's key and value; an item of a list has no key."""
     if isinstance(node, MappingNode):
         return next((pair for pair in node.value if pair[0].value == key), None)
-    for item in node.value:
-        name = _member(item, "name") if isinstance(item, MappingNode) else None
-        if name and name[1].value == key:
-            return None, item
-    return None
+    items = node.value if isinstance(node, SequenceNode) else ()
+    named = [(None, item) for item in items if (name := _member(item, "name")) and name[1].value == key]
+    return named[0] if named else None
 
 
 def _end(source: str, node: Any, key: Any) -> int:
@@ -142,40 +142,10 @@ def _line_end(source: str, index: int) -> int:
 def _after_comments(source: str, index: int, column: int) -> int:
     """The start of the first line after a position that is not a comment indented by more than `column`."""
     at = _line_end(source, index)
-    while at < len(source):
-        line = source[at : _line_end(source, at)]
-        if not line.lstrip(" ").startswith("#") or len(line) - len(line.lstrip(" ")) <= column:
-            break
-        at += len(line)
+    while source[at:].startswith(" " * (column + 1)) and source[at:].lstrip(" ").startswith("#"):
+        at = _line_end(source, at)
     return at
-
-
-def _is_null(node: Any) -> bool:
-    return bool(node.tag == "tag:yaml.org,2002:null")
 
 
 def _flow(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _refuse_duplicates(root: Node) -> None:
-    """Raises ValueError where a key stands twice in one mapping: YAML forbids it, the library takes the last."""
-    seen: set[int] = set()
-    waiting: list[Any] = [root]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, MappingNode):
-            names: set[tuple[str, str]] = set()
-            for key, value in node.value:
-                name = (key.tag, str(key.value))
-                if name in names and isinstance(key, ScalarNode):
-                    raise ValueError(
-                        f"line {key.start_mark.line + 1}: the key {key.value!r} stands twice in one mapping"
-                    )
-                names.add(name)
-                waiting.append(value)
-        elif isinstance(node, SequenceNode):
-            waiting.extend(node.value)

@@ -90,10 +90,12 @@ def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
         yield opened_catalogue
 
 
-async def test_a_call_long_after_a_search_is_not_its_outcome(home: Path) -> None:
+async def test_a_call_long_after_a_search_is_not_its_outcome(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)
-        library.calls._leads_within_s = -1.0
+        monkeypatch.setattr("alita_mcp.library.journal.calls.LEADS_WITHIN_S", -1.0)
         await search(library, CURSOR)
         call(library.calls, identity=CURSOR)
         await library.settle()

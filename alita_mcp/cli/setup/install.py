@@ -74,8 +74,9 @@ def install(
 
     def plan(name: str, known: Client) -> Change:
         if not (force or file or dry_run or known.is_here()):
+            program = f" and no `{known.program}` on PATH" if known.program else ""
             raise UsageError(
-                f"{known.title} is not on this machine: there is no {' and no '.join(known.traces())}.",
+                f"{known.title} is not on this machine: there is no {known.home()}{program}.",
                 hint="--force makes its file all the same; --file names another file.",
             )
         server = launch if http is None else remote_server(settings, known, http, dry_run=dry_run)
@@ -91,9 +92,10 @@ def install(
             lines.append("The entry is switched off in the file, and stays so.")
         return " ".join(lines)
 
-    if http is None and launch.env and not uvx:
+    status = change_clients(client, plan, explain, output, every=every, file=file, dry_run=dry_run)
+    if http is None and launch.env:
         output.hint(f"Carried over to the client: {', '.join(launch.env)}.")
-    return change_clients(client, plan, explain, output, every=every, file=file, dry_run=dry_run)
+    return status
 
 
 def uninstall(
@@ -125,11 +127,8 @@ def uninstall(
         return plan_uninstall(name, known, file)
 
     def explain(change: Change) -> str:
-        return (
-            "The client goes on with the server until it is restarted."
-            if change.is_change
-            else "It has no entry of this server."
-        )
+        ends = "The client goes on with the server until it is restarted."
+        return ends if change.is_change else "It has no entry of this server."
 
     return change_clients(
         client, plan, explain, output, every=every, file=file, dry_run=dry_run, also_projects=True
@@ -161,19 +160,16 @@ def change_clients(
             "Name one client, or --all; --file goes with one client.", hint=f"On this machine: {found}."
         )
     names = [client] if client else []
-    values: list[dict[str, object]] = []
-    texts: list[str] = []
-    status = 0
     if every:
         here = find_clients()
         names = [each.name for each in here if also_projects or not each.is_project_file]
-        if not names:
-            raise UsageError(
-                "None of the clients was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}."
-            )
-        skipped = [each.name for each in here if each.name not in names]
-        for name in skipped:
+        for name in (each.name for each in here if each.name not in names):
             output.hint(f"{CLIENTS[name].title}: its file is a project's: run `alita install {name}` there.")
+        if not names:
+            raise UsageError("No client was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}.")
+    values: list[dict[str, object]] = []
+    texts: list[str] = []
+    status = 0
     for name in names:
         known = CLIENTS[name]
         try:
@@ -189,19 +185,16 @@ def change_clients(
             values.append({"client": name, "state": "failed", "error": str(failed)})
             continue
         difference, state = change.difference(), describe_state(change, dry_run=dry_run)
-        place = (
-            str(change.file) if change.file == change.target else f"{change.file}, a link to {change.target},"
-        )
+        link = "" if change.file == change.target else f", a link to {change.target},"
         kept = f" (backup: {backup})" if backup else ""
-        said = f"{known.title}: {place} {state}{kept}. {explain(change)}".strip()
-        paths = [*map(str, own_files)]
+        said = f"{known.title}: {change.file}{link} {state}{kept}. {explain(change)}".strip()
+        paths = [str(file) for file in own_files]
         if paths:
             said += f" {'Without' if also_projects else 'With'} it: {', '.join(paths)}."
-        texts.append(f"{difference}\n{said}" if difference else said)
+        texts.append(f"{difference}\n{said}".lstrip())
         values.append({
             "client": name, "file": str(change.file), "target": str(change.target), "state": state,
-            "backup": str(backup) if backup else None, "entry": change.shown_entry(), "difference": difference,
-            "own_files": paths,
+            "backup": str(backup) if backup else None, "difference": difference, "own_files": paths,
         })  # fmt: skip
     output.print_result(values if every else values[0], "\n\n".join(texts))
     return status

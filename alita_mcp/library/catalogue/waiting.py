@@ -29,6 +29,8 @@ class UnreviewedTool(Value):
     version: int
     digest: str
     made_by: Maker
+    reviewed_before: int | None
+    """The newest earlier version that a person reviewed."""
 
 
 _SET_ASIDE = f"""
@@ -53,7 +55,10 @@ ORDER BY v.name, v.version DESC
 """Current versions that lack a grant, and versions after the current one, whatever they ask for."""
 
 UNREVIEWED = """
-SELECT l.name, l.version, l.digest, coalesce(o.made_by, ''), coalesce(m.owner, :user), count(*) OVER ()
+SELECT l.name, l.version, l.digest, coalesce(o.made_by, ''), coalesce(m.owner, :user), (
+    SELECT max(p.version) FROM origin p JOIN version v USING (name, version)
+    WHERE p.name = l.name AND p.version < l.version AND p.reviewed = v.digest
+), count(*) OVER ()
 FROM listing l LEFT JOIN origin o USING (name, version) LEFT JOIN maker m USING (name, version)
 WHERE l.state != 'deleted' AND o.reviewed IS NOT l.digest
 ORDER BY l.created_at DESC, l.name LIMIT :limit

@@ -104,13 +104,6 @@ class CodeApprovals:
         """Number and code of all that waits for a person, the oldest first."""
         return [(number, asked) for number, asked in self._read_all() if not asked.approved_at]
 
-    def stamp(self) -> int:
-        """Another number whenever code asked, was approved or refused."""
-        try:
-            return self._folder.stat().st_mtime_ns
-        except OSError:  # none ever asked
-            return 0
-
     def approve(self, number: str, digest: str) -> bool:
         """A person approves what was shown, that digest and no other; False where it is approved already.
 
