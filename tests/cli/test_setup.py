@@ -148,6 +148,7 @@ MISSING = [
 WRONG = [
     (("--model", "x"), "--model needs --provider"),
     (("--provider", "none", "--key-env", "K"), "--key-env needs --provider"),
+    (("--key-stdin",), "--key-stdin needs --provider"),
     (("--provider", "openai", "--base-url", "http://h"), "--base-url does not go with openai"),
     (("--provider", "compatible", "--base-url", "h:80", "--model", "m", "--yes"), "Invalid base URL 'h:80'"),
     (("--provider", "ollama", "--model", "a b", "--clients", "none"), "Invalid name of a model 'a b'"),
@@ -161,7 +162,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [*MISSING, *((words, (said,)) for words, said in WRONG)], ids=range(16)
+    ("words", "said"), [*MISSING, *((words, (said,)) for words, said in WRONG)], ids=range(17)
 )
 def test_without_a_terminal_it_says_which_options_are_missing_or_wrong(
     alita: Alita, home: Path, person: Path, words: tuple[str, ...], said: tuple[str, ...],
