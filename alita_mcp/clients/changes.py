@@ -7,7 +7,6 @@ import difflib
 import itertools
 import json
 import os
-import shlex
 import stat
 import tempfile
 from collections.abc import Container, Iterator, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from alita_mcp.clients.table import CLIENTS, KEPT, KEY, Client, Launch, Remote
+from alita_mcp.clients.table import CLIENTS, KEPT, KEY, ONLY_REMOTE, ONLY_STARTED, Client, Launch, Remote
 from alita_mcp.errors import UsageError
 
 MAX_BYTES = 1_000_000
@@ -25,7 +24,8 @@ MAX_BYTES = 1_000_000
 BACKUP = ".alita-backup"
 BOM = b"\xef\xbb\xbf"
 HIDDEN = "***"
-SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE")
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE", "'ENV", "HEADERS")
+"""In the names that lead to a text."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def plan_install(name: str, client: Client, server: Launch | Remote, file: Path 
     wanted = client.entry_for(server)
     opened = _open(client, file)
     form, present = format_of(client), _entry(opened.document, client)
-    entry = wanted if present is None else _merge(client, present, wanted)
+    entry = wanted if present is None else _merge(server, present, wanted)
     with _explained(opened.file):
         if present is None:
             after = _add(client, opened.text, opened.document, entry)
@@ -167,9 +167,17 @@ def apply_change(change: Change) -> Path | None:
         return None
     target = change.target
     try:
-        _require_writable(target, change.file)
-        if read_file(target, change.file) != change.before:
-            raise UsageError(f"{change.file} changed meanwhile; nothing was written.", hint="Try again.")
+        problem = "changed meanwhile" if read_file(target, change.file) != change.before else ""
+        if os.name == "posix" and target.exists():
+            found = target.stat()
+            if not found.st_mode & 0o222:
+                problem = "is read-only"
+            elif os.geteuid() not in (0, found.st_uid):
+                problem = f"belongs to another user ({found.st_uid})"
+        if problem:
+            raise UsageError(
+                f"{change.file} {problem}; nothing was written.", hint="See to that, then try again."
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         backup = None
         if change.before is not None and change.after is not None:
@@ -219,23 +227,6 @@ def read_file(target: Path, file: Path) -> bytes | None:
             hint="Save it as UTF-8, then try again.",
         ) from strange
     return content
-
-
-def _require_writable(target: Path, file: Path) -> None:
-    """Raises UsageError where replacing a file would get round its owner's will."""
-    if os.name != "posix" or not target.exists():
-        return
-    found = target.stat()
-    if os.geteuid() not in (0, found.st_uid):
-        raise UsageError(
-            f"{file} belongs to another user ({found.st_uid}); nothing was written.",
-            hint="Run the command as that user.",
-        )
-    if not found.st_mode & 0o222:
-        raise UsageError(
-            f"{file} is read-only; nothing was written.",
-            hint=f"Run: chmod u+w {shlex.quote(str(target))}, or change what made it so.",
-        )
 
 
 def write_whole(target: Path, content: bytes, *, like: Path, is_private: bool) -> None:
@@ -372,7 +363,7 @@ def _add(client: Client, text: bytes, document: Mapping[str, Any], entry: Mappin
     return bytes(format_of(client).put(text, (client.servers_key, KEY), entry))
 
 
-def _merge(client: Client, present: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+def _merge(server: Launch | Remote, present: Any, wanted: dict[str, Any]) -> dict[str, Any]:
     """Our entry with what must change in it.
 
     1. What names the server is set; of objects in it (variables, headers) our own members alone.
@@ -381,11 +372,7 @@ def _merge(client: Client, present: Any, wanted: dict[str, Any]) -> dict[str, An
     """
     if not isinstance(present, dict):
         return wanted
-    ways = [client.entry(Launch("command", (), {"A": "B"}))]
-    if client.remote_entry is not None:
-        ways.append(client.remote_entry(Remote("url", "token")))
-    here = max(ways, key=lambda way: len(way.keys() & wanted.keys()))
-    foreign = {name for way in ways for name in way} - here.keys() - KEPT
+    foreign = (ONLY_REMOTE if isinstance(server, Launch) else ONLY_STARTED) - wanted.keys()
 
     def merged(present: dict[str, Any], wanted: dict[str, Any], kept: Container[str]) -> dict[str, Any]:
         result = dict(present)
@@ -443,23 +430,16 @@ def _hide(text: str, secret: str) -> str:
 
 
 def _secrets(value: Any, path: tuple[str, ...], servers_key: str) -> Iterator[str]:
-    """Every text in a document that is a credential, or may be one.
-
-    1. The value of a name that says so, and of every variable and header but the settings of this server.
-    2. In entries of other servers: arguments and addresses, which hold keys too.
-    """
+    """Every text in a document that may be a credential: by its name, or anywhere in the entry of another server."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield from _secrets(each, (*path, str(name)), servers_key)
     elif isinstance(value, list):
         for each in value:
-            name = each.get("name", "") if isinstance(each, dict) else ""
-            yield from _secrets(each, (*path, str(name)), servers_key)
+            name = str(each.get("name")) if isinstance(each, dict) else ""
+            yield from _secrets(each, (*path, name), servers_key)
     elif isinstance(value, str) and value and path:
-        name, words = path[-1], {word.lower() for word in path}
-        is_named = any(word in part.upper() for word in SECRET_WORDS for part in path)
-        is_variable = words & {"env", "envs", "environment", "headers"} and not name.startswith("ALITA_")
-        is_start = words & {"args", "command"} or name.lower().endswith(("url", "uri"))
-        is_others = path[0] == servers_key and KEY not in path and is_start
-        if is_named or is_variable or is_others:
+        is_others = path[0] == servers_key and KEY not in path
+        is_setting = path[-1].startswith("ALITA_") and "TOKEN" not in path[-1]
+        if is_others or (not is_setting and any(word in str(path).upper() for word in SECRET_WORDS)):
             yield value
