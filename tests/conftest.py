@@ -56,7 +56,7 @@ REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split
 
 NEEDS = {
     "docker_engine": "docker", "bubblewrap": "bubblewrap", "node_tools": "node", "chromium": "browser",
-    "ui": "process", "process": "process", "environment": "process", "bare": "process",
+    "browser": "process", "ui": "process", "process": "process", "environment": "process", "bare": "process",
 }  # fmt: skip
 """Fixtures for what a cheap tier does without, and the mark of a test that uses one."""
 

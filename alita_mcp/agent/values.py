@@ -139,14 +139,6 @@ RunStatus = Literal["running", "finished", "stopped", "died"]
 """`stopped`: by its budget, a person or for want of a model; `died`: its process ended first."""
 
 
-class RunFile(Value):
-    """A file that code of a run wrote."""
-
-    name: str
-    size: int
-    """In bytes."""
-
-
 class RunSummary(Value):
     """One run in a line."""
 
@@ -180,6 +172,7 @@ class RunProgress(Value):
     events: tuple[TaskEvent, ...]
     solution: Solution | None
     """Of a run that has ended."""
-    files: tuple[RunFile, ...]
+    files: dict[str, int]
+    """Size in bytes of each that code of the run wrote."""
     mark: tuple[int, bool]
     """Differs when anything has come."""

@@ -10,12 +10,12 @@ import os
 import shlex
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from alita_mcp.clients.table import CLIENTS, KEPT, KEY, Client, Launch, Remote
 from alita_mcp.errors import UsageError
@@ -26,8 +26,6 @@ BACKUP = ".alita-backup"
 BOM = b"\xef\xbb\xbf"
 HIDDEN = "***"
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE")
-SHOWN_COLUMNS = 2_000
-"""Of one line of a difference: some files are one long line."""
 
 
 @dataclass(frozen=True)
@@ -72,44 +70,33 @@ class Change:
     def difference(self) -> str:
         """The change as a unified difference, keys and tokens hidden; empty where nothing changes."""
         sides = [(side or b"").removeprefix(BOM) for side in (self.before, self.after)]
-        old, new = (side.decode().split("\n") for side in sides)
-        names = ["/dev/null" if side is None else str(self.file) for side in (self.before, self.after)]
+        old, new = (side.decode().splitlines() for side in sides)
+        was, now = ("/dev/null" if side is None else str(self.file) for side in (self.before, self.after))
         # No lines around what changes: comments there may hold keys too.
-        lines = list(difflib.unified_diff(old, new, lineterm="", n=0))[2:]
-        text = "\n".join(line.rstrip("\r") for line in lines)
-        form = format_of(self.client)
-        secrets = {
-            secret for side in sides for secret in _secrets(form.read(side), (), self.client.servers_key)
-        }
+        lines = list(difflib.unified_diff(old, new, was, now, lineterm="", n=0))
+        text = "\n".join(lines[2:])
+        documents = [format_of(self.client).read(side) for side in sides]
+        secrets = {each for document in documents for each in _secrets(document, (), self.client.servers_key)}
         for secret in sorted(secrets, key=len, reverse=True):
             text = _hide(text, secret)
-        shown = (
-            line if len(line) <= SHOWN_COLUMNS else f"{line[:SHOWN_COLUMNS]}… ({len(line):,} characters)"
-            for line in text.split("\n")
-        )
-        return "\n".join([f"--- {names[0]}", f"+++ {names[1]}", *shown]) if text else ""
-
-    def shown_entry(self) -> dict[str, Any]:
-        """Our entry, keys and tokens hidden."""
-        text = json.dumps(dict(self.entry))
-        for secret in _secrets(dict(self.entry), (self.client.servers_key, KEY), self.client.servers_key):
-            text = _hide(text, secret)
-        shown: dict[str, Any] = json.loads(text)
-        return shown
+        return "\n".join([*lines[:2], text]) if text else ""
 
 
 def find_clients() -> list[FoundClient]:
     """The clients on this machine, and whether our entry is in their files."""
     found = []
     for name, client in CLIENTS.items():
-        if not client.is_here():
-            continue
-        file, is_wired, problem = client.usual_file(), False, ""
-        try:
-            is_wired = is_installed(client)
-        except UsageError as unreadable:
-            problem = str(unreadable)
-        found.append(FoundClient(name, client.title, file, client.is_project_file, is_wired, problem))
+        if client.is_here():
+            is_wired, problem = False, ""
+            try:
+                is_wired = _entry(_open(client, None).document, client) is not None
+            except UsageError as unreadable:
+                problem = str(unreadable)
+            found.append(
+                FoundClient(
+                    name, client.title, client.usual_file(), client.is_project_file, is_wired, problem
+                )
+            )
     return found
 
 
@@ -118,51 +105,26 @@ def wired_clients() -> list[FoundClient]:
     return [client for client in find_clients() if client.is_wired]
 
 
-def is_installed(client: Client, file: Path | None = None) -> bool:
-    """Whether our entry is in a client's file.
-
-    Raises:
-        UsageError: the file cannot be read, or is not what the client reads.
-    """
-    file = file or client.usual_file()
-    before = read_file(_target(file), file)
-    if before is None:
-        return False
-    return _entry(_read(client, file, before.removeprefix(BOM)), client) is not None
-
-
 def plan_install(name: str, client: Client, server: Launch | Remote, file: Path | None = None) -> Change:
     """What a client's file becomes with our entry; of an entry that is there, what a person set stays.
 
     Raises:
         UsageError: the file cannot be read or changed; the message says why.
     """
-    file = (file or client.usual_file()).expanduser().absolute()
-    target = _target(file)
-    before = read_file(target, file)
     wanted = client.entry_for(server)
-    text = (before or b"").removeprefix(BOM)
-    document = _read(client, file, text)
-    present = _entry(document, client)
-    form = format_of(client)
-    if present is None:
-        expected = _with_entry(document, client, wanted)
-        with _explained(file):
-            after = _put_new(form, client, text, document, wanted)
-    else:
-        entry, sets, drops = _merge(client, present, wanted)
-        expected = _with_entry(document, client, entry)
-        with _explained(file):
-            after = text
-            for path, value in sets:
-                after = form.put(after, (client.servers_key, KEY, *path), value)
-            for path in drops:
-                after = form.drop(after, (client.servers_key, KEY, *path))
-    _require(client, file, after, expected)
-    bom = BOM if (before or b"").startswith(BOM) else b""
-    entry = _entry(expected, client) or {}
+    opened = _open(client, file)
+    form, present = format_of(client), _entry(opened.document, client)
+    entry = wanted if present is None else _merge(client, present, wanted)
+    with _explained(opened.file):
+        if present is None:
+            after = _add(client, opened.text, opened.document, entry)
+        else:
+            after = _sync(form, opened.text, (client.servers_key, KEY), present, entry)
+        _require(client, after, _with_entry(opened.document, client, entry))
     holds_token = isinstance(server, Remote) and not client.reference
-    return Change(name, client, file, target, before, bom + after, entry, is_private=holds_token)
+    return Change(
+        name, client, opened.file, opened.target, opened.before, opened.bom + after, entry, holds_token
+    )
 
 
 def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Change:
@@ -171,32 +133,28 @@ def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Chang
     Raises:
         UsageError: the file cannot be read or changed; the message says why.
     """
-    file = (file or client.usual_file()).expanduser().absolute()
-    target = _target(file)
-    before = read_file(target, file)
-    text = (before or b"").removeprefix(BOM)
-    document = _read(client, file, text)
-    entry = _entry(document, client)
-    if before is None or entry is None:
-        return Change(name, client, file, target, before, before, {})
-    form = format_of(client)
-    bom = BOM if before.startswith(BOM) else b""
+    opened = _open(client, file)
+    entry = _entry(opened.document, client)
+    if opened.before is None or entry is None:
+        return Change(name, client, opened.file, opened.target, opened.before, opened.before, {})
+
+    def planned(after: bytes | None) -> Change:
+        return Change(name, client, opened.file, opened.target, opened.before, after, entry)
+
     # 1. A backup that becomes this very file when our entry is added to it is what the file was.
     # 2. So is no file at all, if that is what we would have made.
     # 3. Otherwise the file has been changed since: our entry alone is cut out.
-    for backup in [*_backups(target), None]:
+    for backup in [*_backups(opened.target), None]:
         old = b"" if backup is None else backup.read_bytes()
+        text = old.removeprefix(opened.bom)
         with suppress(ValueError):
-            was = form.read(old.removeprefix(BOM))
-            if _entry(was, client) is not None or not old.startswith(bom):
-                continue
-            if bom + _put_new(form, client, old.removeprefix(BOM), was, entry) == before:
-                after = None if backup is None else old
-                return Change(name, client, file, target, before, after, entry)
-    with _explained(file):
-        after = form.drop(text, (client.servers_key, KEY))
-    _require(client, file, after, _with_entry(document, client, None))
-    return Change(name, client, file, target, before, bom + after, entry)
+            was = format_of(client).read(text)
+            if _entry(was, client) is None and _add(client, text, was, entry) == opened.text:
+                return planned(None if backup is None else old)
+    with _explained(opened.file):
+        after = format_of(client).drop(opened.text, (client.servers_key, KEY))
+        _require(client, after, _with_entry(opened.document, client, None))
+    return planned(opened.bom + after)
 
 
 def apply_change(change: Change) -> Path | None:
@@ -327,20 +285,6 @@ def _holds_ours_alone(client: Client, file: Path) -> bool:
     return False
 
 
-def _target(file: Path) -> Path:
-    """The file that a link leads to, or the file itself.
-
-    Raises:
-        UsageError: the links lead in a circle.
-    """
-    try:
-        return Path(os.path.realpath(file, strict=True))
-    except FileNotFoundError:
-        return Path(os.path.realpath(file))
-    except OSError as circle:
-        raise UsageError(f"{file} cannot be followed: {circle.strerror}; nothing was written.") from circle
-
-
 def format_of(client: Client) -> ModuleType:
     """The module that reads and edits the client's format: `read`, `put` and `drop`."""
     if client.format == "toml":
@@ -356,27 +300,48 @@ def format_of(client: Client) -> ModuleType:
     return jsonc
 
 
-def _read(client: Client, file: Path, text: bytes) -> dict[str, Any]:
-    """The document in a client's file; its servers, if any, are what they should be.
+class _Opened(NamedTuple):
+    """A client's file as it is."""
+
+    file: Path
+    target: Path
+    before: bytes | None
+    bom: bytes
+    text: bytes
+    document: dict[str, Any]
+
+
+def _open(client: Client, file: Path | None) -> _Opened:
+    """A client's file and what it says; its servers, if any, are what they should be.
 
     Raises:
-        UsageError: they are not.
+        UsageError: they are not, or the file cannot be read.
     """
+    file = (file or client.usual_file()).expanduser().absolute()
+    try:
+        target = Path(os.path.realpath(file, strict=True))
+    except FileNotFoundError:
+        target = Path(os.path.realpath(file))
+    except OSError as circle:
+        raise UsageError(f"{file} cannot be followed: {circle.strerror}; nothing was written.") from circle
+    before = read_file(target, file)
+    bom = BOM if (before or b"").startswith(BOM) else b""
+    text = (before or b"").removeprefix(bom)
     hint = "Fix the file, then try again."
-    kind = {"json": "JSON", "toml": "TOML", "yaml": "YAML"}[client.format]
     try:
         document: dict[str, Any] = format_of(client).read(text)
         copy.deepcopy(document)
-    except RecursionError as deep:
-        raise UsageError(f"{file} is nested too deeply. Nothing was written.", hint=hint) from deep
-    except ValueError as broken:
-        raise UsageError(f"{file} is not valid {kind}: {broken}. Nothing was written.", hint=hint) from broken
+    except (ValueError, RecursionError) as broken:
+        problem = "it is nested too deeply" if isinstance(broken, RecursionError) else broken
+        raise UsageError(
+            f"{file} is not valid {client.format.upper()}: {problem}. Nothing was written.", hint=hint
+        ) from broken
     servers = document.get(client.servers_key)
-    wanted: type = list if client.is_list else dict
-    if client.servers_key in document and servers is not None and not isinstance(servers, wanted):
+    is_unset = client.servers_key not in document or (servers is None and client.format == "yaml")
+    if not is_unset and not isinstance(servers, list if client.is_list else dict):
         what = "a list" if client.is_list else "an object"
         raise UsageError(f"{client.servers_key!r} in {file} is not {what}; nothing was written.", hint=hint)
-    return document
+    return _Opened(file, target, before, bom, text, document)
 
 
 def _entry(document: Mapping[str, Any], client: Client) -> Any:
@@ -388,87 +353,71 @@ def _entry(document: Mapping[str, Any], client: Client) -> Any:
 
 
 def _with_entry(document: Mapping[str, Any], client: Client, entry: Any) -> dict[str, Any]:
-    """The document with another entry of ours in its place; with None, without it."""
-    changed = copy.deepcopy(dict(document))
-    servers = changed.get(client.servers_key)
-    if client.is_list:
-        servers = list(servers or [])
-        places = [at for at, each in enumerate(servers) if _entry({client.servers_key: [each]}, client)]
-        at = places[0] if places else len(servers)
-        servers[at : at + 1] = [] if entry is None else [entry]
+    """The document with another entry of ours in place of the one it has; with None, without it."""
+    servers = document.get(client.servers_key) or ([] if client.is_list else {})
+    new: Any
+    if isinstance(servers, dict):
+        new = {key: value for key, value in servers.items() if key != KEY} | ({KEY: entry} if entry else {})
     else:
-        servers = {key: value for key, value in (servers or {}).items() if key != KEY}
-        servers |= {} if entry is None else {KEY: entry}
-    changed[client.servers_key] = servers
-    return changed
+        ours = _entry(document, client)
+        new = [entry if each is ours else each for each in servers if entry or each is not ours]
+        new += [entry] if entry and ours is None else []
+    return {**document, client.servers_key: new}
 
 
-def _put_new(
-    form: ModuleType, client: Client, text: bytes, document: Mapping[str, Any], entry: Mapping[str, Any]
-) -> bytes:
+def _add(client: Client, text: bytes, document: Mapping[str, Any], entry: Mapping[str, Any]) -> bytes:
     """The text with our entry added to it."""
     if client.is_list and not document.get(client.servers_key):
-        return bytes(form.put(text, (client.servers_key,), [entry]))
-    return bytes(form.put(text, (client.servers_key, KEY), entry))
+        return bytes(format_of(client).put(text, (client.servers_key,), [entry]))
+    return bytes(format_of(client).put(text, (client.servers_key, KEY), entry))
 
 
-Step = tuple[tuple[str, ...], Any]
-
-
-def _merge(
-    client: Client, present: Any, wanted: dict[str, Any]
-) -> tuple[dict[str, Any], list[Step], list[tuple[str, ...]]]:
-    """Our entry with what must change in it, the values to set, and what to leave out.
+def _merge(client: Client, present: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Our entry with what must change in it.
 
     1. What names the server is set; of objects in it (variables, headers) our own members alone.
     2. What a person may have chosen, such as a time-out, is set only where it is missing.
     3. What belongs to the other way to reach a server goes: many clients refuse an entry with both.
     """
     if not isinstance(present, dict):
-        return wanted, [((), wanted)], []
-    merged = copy.deepcopy(present)
-    sets: list[Step] = []
-    for path, value in _leaves(wanted, present, ()):
-        if path[0] in KEPT and path[0] in present:
-            continue
-        place = merged
-        for name in path[:-1]:
-            place = place[name]
-        if path[-1] not in place or place[path[-1]] != value:
-            place[path[-1]] = value
-            sets.append((path, value))
-    ways: list[Launch | Remote] = [Launch("command", (), {"A": "B"}), Remote("url", "token")]
-    here, there = sorted(ways, key=lambda way: -len(_keys(client, way) & wanted.keys()))
-    foreign = _keys(client, there) - _keys(client, here) - KEPT
-    drops = [name for name in present if name in foreign]
-    return {name: merged[name] for name in merged if name not in drops}, sets, [(name,) for name in drops]
+        return wanted
+    ways = [client.entry(Launch("command", (), {"A": "B"}))]
+    if client.remote_entry is not None:
+        ways.append(client.remote_entry(Remote("url", "token")))
+    here = max(ways, key=lambda way: len(way.keys() & wanted.keys()))
+    foreign = {name for way in ways for name in way} - here.keys() - KEPT
+
+    def merged(present: dict[str, Any], wanted: dict[str, Any], kept: Container[str]) -> dict[str, Any]:
+        result = dict(present)
+        for name, value in wanted.items():
+            if isinstance(value, dict) and isinstance(result.get(name), dict):
+                result[name] = merged(result[name], value, ())
+            elif name not in result or name not in kept:
+                result[name] = value
+        return result
+
+    return merged({name: present[name] for name in present if name not in foreign}, wanted, KEPT)
 
 
-def _keys(client: Client, server: Launch | Remote) -> frozenset[str]:
-    with suppress(UsageError):
-        return frozenset(client.entry_for(server))
-    return frozenset()
-
-
-def _leaves(wanted: Mapping[str, Any], present: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Step]:
-    """The values to set with their paths: whole objects where there is none yet, their members where there is."""
+def _sync(form: ModuleType, text: bytes, path: tuple[str, ...], present: Any, wanted: Any) -> bytes:
+    """The text with the value at a path made what it should be, by as few edits as there are differences."""
+    if not (isinstance(present, dict) and isinstance(wanted, dict)):
+        return text if present == wanted else bytes(form.put(text, path, wanted))
     for name, value in wanted.items():
-        there = present.get(name)
-        if isinstance(value, dict) and isinstance(there, dict):
-            yield from _leaves(value, there, (*path, name))
-        else:
-            yield (*path, name), value
+        text = _sync(form, text, (*path, name), present.get(name, _MISSING), value)
+    for name in present.keys() - wanted.keys():
+        text = form.drop(text, (*path, name))
+    return text
 
 
-def _require(client: Client, file: Path, after: bytes, expected: Mapping[str, Any]) -> None:
-    """Raises UsageError unless the text says what it is to say, and nothing else has changed in it."""
+_MISSING = object()
 
-    def normal(document: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: each for name, each in document.items() if each or name != client.servers_key}
 
-    with _explained(file):
-        if normal(format_of(client).read(after)) != normal(expected):
-            raise ValueError("it would say something else")
+def _require(client: Client, text: bytes, expected: Mapping[str, Any]) -> None:
+    """Raises ValueError unless the text says what it is to say: then nothing else has changed in it."""
+    key, found = client.servers_key, format_of(client).read(text)
+    if {**found, key: found.get(key) or None} != {**expected, key: expected.get(key) or None}:
+        raise ValueError("it would say something else")
 
 
 @contextmanager

@@ -25,8 +25,6 @@ def read(text: bytes) -> dict[str, Any]:
         value = json.loads(plain, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except json.JSONDecodeError as broken:
         raise ValueError(f"line {broken.lineno}, column {broken.colno}: {broken.msg}") from broken
-    except RecursionError as deep:
-        raise ValueError("it is nested too deeply") from deep
     if not isinstance(value, dict):
         raise ValueError("its top level is not an object")  # noqa: TRY004 - it is about the text
     root = _root(text)
@@ -44,15 +42,12 @@ def put(text: bytes, path: Path, value: Any) -> bytes:
         root = _root(text)
     node = root
     for place, key in enumerate(path):
-        pair, within = _member(node, key), path[place + 1 :]
-        if pair is None or (within and _value(pair).type != "object"):  # `null`
-            for name in reversed(within):
-                value = {name: value}
+        pair = _member(node, key)
         if pair is None:
+            for name in reversed(path[place + 1 :]):
+                value = {name: value}
             return _insert(text, node, key, value, _unit(text, root))
         node = _value(pair)
-        if node.type != "object":
-            break
     new = _render(text, value, _indent(text, node.start_byte), _unit(text, root))
     return text[: node.start_byte] + new + text[node.end_byte :]
 
@@ -108,15 +103,8 @@ def _insert(text: bytes, node: Any, key: str, value: Any, unit: bytes) -> bytes:
         member = newline + indent + name + _render(text, value, indent, unit)
     else:
         member = b" " + name + json.dumps(value, ensure_ascii=False).encode()
-    comma = b"" if has_comma else b","
-    return (
-        text[: last.end_byte]
-        + comma
-        + text[last.end_byte : at]
-        + member
-        + (b"," if has_comma else b"")
-        + text[at:]
-    )
+    before, after = (b"", b",") if has_comma else (b",", b"")
+    return text[: last.end_byte] + before + text[last.end_byte : at] + member + after + text[at:]
 
 
 def _render(text: bytes, value: Any, indent: bytes, unit: bytes) -> bytes:
@@ -200,22 +188,24 @@ def _newline(text: bytes) -> bytes:
     return b"\r\n" if b"\r\n" in text else b"\n"
 
 
+def _line_start(text: bytes, position: int) -> bytes:
+    """What stands before a position on its line."""
+    return text[text.rfind(b"\n", 0, position) + 1 : position]
+
+
 def _indent(text: bytes, position: int) -> bytes:
     """The blanks at the start of the line of a position."""
-    line = text[text.rfind(b"\n", 0, position) + 1 : position]
+    line = _line_start(text, position)
     return line[: len(line) - len(line.lstrip(b" \t"))]
 
 
 def _unit(text: bytes, root: Any) -> bytes:
     """One step of indentation, as the first member shows it."""
-    pairs = root.named_children
-    starts_line = (
-        pairs and not text[text.rfind(b"\n", 0, pairs[0].start_byte) + 1 : pairs[0].start_byte].strip()
-    )
-    return (starts_line and _indent(text, pairs[0].start_byte)) or b"  "
+    start = root.named_children[0].start_byte if root.named_children else 0
+    return _line_start(text, start) if _line_start(text, start).isspace() else b"  "
 
 
 def _begins_line(text: bytes, node: Any) -> bool:
     """Whether an object, or the member that it is the value of, is the first thing on its line."""
-    start = (node.parent if node.parent and node.parent.type == "pair" else node).start_byte
-    return not text[text.rfind(b"\n", 0, start) + 1 : start].strip()
+    pair = node.parent if node.parent.type == "pair" else node
+    return not _line_start(text, pair.start_byte).strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import tomlkit
@@ -21,8 +22,6 @@ def read(text: bytes) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as broken:
         problem, _, where = str(broken).rpartition(" (at ")
         raise ValueError(f"{where.rstrip(')')}: {problem}" if problem else str(broken)) from broken
-    except RecursionError as deep:
-        raise ValueError("it is nested too deeply") from deep
     _parse(text)
     return value
 
@@ -40,13 +39,8 @@ def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
             nested = {key: nested}
         added = tomlkit.dumps(nested).replace("\n", newline)
         gap = "" if not text.strip() else newline if text.endswith(b"\n") else newline * 2
-        try:
+        with suppress(tomllib.TOMLDecodeError):  # the table above is written in one line: not added to below
             tomllib.loads(text.decode() + gap + added)
-        except (
-            tomllib.TOMLDecodeError
-        ):  # the table above it is written in one line, and cannot be added to below
-            pass
-        else:
             return text + (gap + added).encode()
     table = document
     for key in path[:-1]:

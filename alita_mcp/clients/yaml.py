@@ -17,23 +17,30 @@ def read(text: bytes) -> dict[str, Any]:
         ValueError: it is not one mapping; the message says where.
     """
     try:
-        root = _compose(text.decode())
-        value = yaml.safe_load(text.decode())
+        value = yaml.load(text.decode(), Loader=_Loader)  # noqa: S506 - a safe one
     except yaml.MarkedYAMLError as broken:
         mark = broken.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ValueError(f"{where}{broken.problem}") from broken
-    except (yaml.YAMLError, ValueError) as broken:  # ValueError: a date that is none
+    except yaml.YAMLError as broken:
         raise ValueError(" ".join(str(broken).split())) from broken
-    except RecursionError as deep:
-        raise ValueError("it is nested too deeply") from deep
-    if root is not None:
-        _refuse_duplicates(root)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ValueError("its top level is not a mapping")  # noqa: TRY004 - it is about the text
-    return value
+    if value is not None and not isinstance(value, dict):
+        raise ValueError("its top level is not a mapping")
+    return value or {}
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
+    """Refuses a key that stands twice in one mapping: YAML forbids it, the library takes the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        names = set()
+        for key, _ in node.value:
+            if key.value in names and isinstance(key, ScalarNode):
+                raise ValueError(
+                    f"line {key.start_mark.line + 1}: the key {key.value!r} stands twice in one mapping"
+                )
+            names.add(str(key.value))
+        return super().construct_mapping(node, deep)
 
 
 def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
@@ -156,26 +163,3 @@ def _is_null(node: Any) -> bool:
 
 def _flow(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _refuse_duplicates(root: Node) -> None:
-    """Raises ValueError where a key stands twice in one mapping: YAML forbids it, the library takes the last."""
-    seen: set[int] = set()
-    waiting: list[Any] = [root]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, MappingNode):
-            names: set[tuple[str, str]] = set()
-            for key, value in node.value:
-                name = (key.tag, str(key.value))
-                if name in names and isinstance(key, ScalarNode):
-                    raise ValueError(
-                        f"line {key.start_mark.line + 1}: the key {key.value!r} stands twice in one mapping"
-                    )
-                names.add(name)
-                waiting.append(value)
-        elif isinstance(node, SequenceNode):
-            waiting.extend(node.value)

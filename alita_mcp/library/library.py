@@ -187,10 +187,8 @@ class Library:
         is_changed = await self._change(partial(self._store.change, **values), "approved", name, version)
         entry = self.entry(name)
         if once and not is_changed and self.tools.approval(name, wanted["digest"]) is not None:
-            raise ToolUnavailable(
-                f"Somebody else approved {name} v{version} before you: nothing was changed."
-            )
-        if by == "person" and entry.manifest.digest != wanted["digest"]:
+            raise ToolUnavailable(f"{name} v{version} was approved already; nothing was changed.")
+        if by == "person" and (not is_changed or entry.manifest.digest != wanted["digest"]):
             raise naming.not_as_seen_error(name)
         return entry
 
@@ -207,7 +205,7 @@ class Library:
             return
         if self.tools.approval(name, digest) is not None:
             raise ToolUnavailable(
-                f"Somebody else approved {name} v{version} before you.",
+                f"{name} v{version} was approved already.",
                 hint=f"`alita revoke {name}` takes it back.",
             )
         raise naming.not_as_seen_error(name)

@@ -41,14 +41,6 @@ class CatalogueEntry(Value):
         return self.state == "enabled" and self.approved
 
 
-class PublishedVersion(Value):
-    """A version as the catalogue knows it."""
-
-    manifest: Manifest
-    quarantined: str | None
-    """Why it will not run, where a file of it was found changed."""
-
-
 class JournalRow(Value):
     """One event in the library's life."""
 

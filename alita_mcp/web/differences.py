@@ -10,16 +10,12 @@ from alita_mcp.values import StoredVersion
 
 MAX_LINES = 5_000
 """A longer difference is read at the command line."""
-MAX_COMPARED = 20_000
-"""Lines of code; to compare more could take minutes."""
 ROW = 1 << 20
 """Columns of a line, which the browser breaks."""
 
 
 def difference_lines(before: StoredVersion | None, now: StoredVersion) -> list[tuple[str, str]] | None:
     """Lines of the difference with their marks, hidden characters spelled out; None where they are too many."""
-    if any(each is not None and each.code.count("\n") > MAX_COMPARED for each in (before, now)):
-        return None
     lines = list(islice(compare_versions(before, now, "", ""), 2, MAX_LINES + 3))
     if len(lines) > MAX_LINES:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +29,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     """A page, or the part of one that htmx swaps.
 
     In every template: `request`, `csrf_token`, `static(name)`, and the filters `seen` (a stranger's text, hidden
-    characters spelled out), `ago` and `when` (of ISO times), `code` (highlighted).
+    characters spelled out), `ago` and `when` (of ISO times), `code` (highlighted), `json`.
     """
     text = (
         templates()
@@ -54,7 +55,14 @@ def templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals["static"] = static_url
-    environment.filters |= {"seen": seen, "ours": ours, "ago": ago, "when": when, "code": code}
+    environment.filters |= {
+        "seen": seen,
+        "ours": ours,
+        "ago": ago,
+        "when": when,
+        "code": code,
+        "json": to_json,
+    }
     return environment
 
 
@@ -97,6 +105,11 @@ def when(time: str) -> str:
     """An ISO time as local date and time."""
     parsed = _parse(time)
     return seen(time) if parsed is None else parsed.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def to_json(value: object) -> str:
+    """A value as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def code(text: str, language: str = "python") -> Markup:

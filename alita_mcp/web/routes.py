@@ -92,7 +92,7 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
             raise Refusal(429, "Too many sign in at once.", hint="Try again in a moment.") from None
         try:
             with anyio.fail_after(SIGN_IN_WITHIN_S):
-                return str((await request.form(max_part_size=MAX_CODE)).get("code", ""))
+                return str((await request.form(max_files=0, max_part_size=MAX_CODE)).get("code", ""))
         except TimeoutError:
             raise Refusal(408, "The form did not arrive in time.", hint="Send it again.") from None
         finally:
@@ -110,21 +110,9 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         if status == 401:
             message = ""  # the form says it
         is_part = request.headers.get("hx-request") == "true"
-        template = (
-            "_problem.html"
-            if is_part
-            else "error.html"
-            if hasattr(request.state, "session")
-            else "sign_in.html"
-        )
-        response = render(
-            request,
-            template,
-            status=status,
-            message=message,
-            hint=hint,
-            takes_token=sessions.token is not None,
-        )
+        page = "error.html" if hasattr(request.state, "session") else "sign_in.html"
+        values = {"message": message, "hint": hint, "takes_token": sessions.token is not None}
+        response = render(request, "_problem.html" if is_part else page, status=status, **values)
         if is_part:
             response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
         if status == 401:

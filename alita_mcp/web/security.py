@@ -43,7 +43,7 @@ SECURITY_HEADERS: Mapping[str, str] = {
 """Even text that slipped through the escaping can load and run nothing. Forms of a page with `no-referrer` would send
 the origin `null`, which every stranger's page can."""
 SAFE_METHODS = ("GET", "HEAD")
-AS_CLIENTS = re.compile(r"/ui/(ask|gaps)(/.*)?|/ui/library/[^/]+/calls(/.*)?")
+AS_CLIENTS = re.compile(r"/ui/(ask|gaps)(/.*)?|/ui/library/[^/]+/calls")
 """Changes that whoever has the token can make without a page, too: tasks, calls, syntheses. All others are a person's:
 a client that opened a session with its token would approve for itself."""
 NOT_SIGNED_IN = "You are not signed in."
@@ -170,8 +170,14 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
                 403, "The token opened this session: clients have it, too, so it decides nothing.",
                 hint="Open the pages with a link of `alita ui`, or start the server with ALITA_ELICIT=true.",
             )  # fmt: skip
-        if is_longer_than(MAX_FORM_BYTES, request):
-            await _drop_body(request)
+        length, size = request.headers.get("content-length", ""), 0
+        if not length.isdecimal() or int(length) > MAX_FORM_BYTES:
+            async for (
+                chunk
+            ) in request.stream():  # a browser that cannot send it all would not show the refusal
+                size += len(chunk)
+                if size > MAX_DROPPED_BYTES:
+                    break
             problem = f"The form and its files exceed {MAX_FORM_BYTES >> 20} MB."
             raise Refusal(413, problem, hint="Choose fewer or smaller files.")
         try:
@@ -184,21 +190,6 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
             await request.close()
 
     return serve
-
-
-def is_longer_than(most_bytes: int, request: Request) -> bool:
-    """Whether a request's body is too long, or does not say how long it is."""
-    length = request.headers.get("content-length", "")
-    return not length.isdecimal() or int(length) > most_bytes
-
-
-async def _drop_body(request: Request) -> None:
-    """Reads what is not wanted: a browser that cannot send it all would not show the refusal."""
-    size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > MAX_DROPPED_BYTES:
-            return
 
 
 def refuse_other_pages(request: Request) -> None:

@@ -192,11 +192,13 @@ def test_a_model_that_does_not_answer_leaves_everything_as_it_was(
 
 def test_a_client_whose_file_is_broken_does_not_keep_back_the_rest(alita: Alita, person: Path) -> None:
     (person / ".codeium" / "windsurf").mkdir(parents=True)
+    (person / ".claude").mkdir()
     (person / ".cursor" / "mcp.json").write_text("{ not json")
     said = alita("setup", "--provider", "none", "--clients", "all", "--no-prepare")
     assert said.status == 1
     assert "✗ Cursor: " in said.out
     assert "✓ Windsurf: connected, in " in said.out
+    assert (person / ".claude" / "skills" / "alita" / "hooks" / "hooks.json").is_file()
     assert (person / ".cursor" / "mcp.json").read_text() == "{ not json"
 
 

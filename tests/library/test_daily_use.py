@@ -50,7 +50,6 @@ async def test_calls_of_a_day_are_counted_by_tool(home: Path) -> None:
         expected = {today(): Use(calls=4, failures=1, code_bytes=800)}
         assert library.tools.daily_use("slugify", since="2020-01-01") == expected
         assert library.tools.daily_use_of_grown("2020-01-01") == expected
-        assert library.tools.use_of_grown("2020-01-01", 10) == {"slugify": expected[today()]}
         assert library.tools.daily_use("slugify", since="9999-01-01") == {}
         assert library.tools.daily_use("unknown", since="2020-01-01") == {}
 
@@ -62,7 +61,6 @@ async def test_starter_tools_are_not_grown(settings: Settings) -> None:
             call(library.calls, name, code_bytes=4)
         await library.settle()
         assert library.tools.daily_use("calculate", since="2020-01-01")
-        assert list(library.tools.use_of_grown("2020-01-01", 10)) == ["slugify"]
         assert library.tools.daily_use_of_grown("2020-01-01")[today()].calls == 1
 
 
@@ -92,10 +90,12 @@ def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
         yield opened_catalogue
 
 
-async def test_a_call_long_after_a_search_is_not_its_outcome(home: Path) -> None:
+async def test_a_call_long_after_a_search_is_not_its_outcome(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)
-        library.calls._leads_within_s = -1.0
+        monkeypatch.setattr("alita_mcp.library.journal.calls.LEADS_WITHIN_S", -1.0)
         await search(library, CURSOR)
         call(library.calls, identity=CURSOR)
         await library.settle()

@@ -89,13 +89,23 @@ async def test_of_two_people_one_decides_and_the_other_is_told(
     hosts = "*" if decide is approve_less_then_all else "api.example.org"
     async with opened(tmp_path / "home") as library:
         made = await publish(library, "one", Grants(network=(hosts,)))
-        with pytest.raises(ToolUnavailable, match="Somebody else approved asker v1 before you"):
+        with pytest.raises(ToolUnavailable, match="asker v1 was approved already"):
             await decide(library, made)  # type: ignore[misc]
         decided = [row.event for row in library.journal() if row.event in ("approved", "not approved")]
         assert decided == ["approved"]
         granted = library.effective_grants.of(made)
         assert granted
         assert granted.network == (("a.example.org",) if hosts == "*" else (hosts,))
+
+
+async def test_what_became_current_by_itself_meanwhile_is_not_approved(tmp_path: Path) -> None:
+    async with opened(tmp_path / "home") as library:
+        await publish(library, "one", Grants())
+        second = await publish(library, "two")
+        await library.rollback("asker", 2)
+        with pytest.raises(ToolUnavailable, match="not as it was a moment ago"):
+            await library.approve("asker", second.digest, seen=1, once=True, origin=ORIGIN)
+        assert library.effective_grants.of(second) is None
 
 
 async def test_an_approval_without_the_hosts_that_are_left_open_keeps_nobody_from_naming_them(

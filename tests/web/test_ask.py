@@ -25,9 +25,7 @@ from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.research.values import Source
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import FixedLimits, Settings
-from alita_mcp.web.pages import ask
 from alita_mcp.web.run_view import answer_parts, is_web_address
-from alita_mcp.web.uploads import plain_name
 from tests.agent.world import call, finish
 from tests.in_process import IN_PROCESS
 from tests.small_disk import fill, small_disk
@@ -152,7 +150,7 @@ async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(sett
     script = [call("search_capabilities", query="anything")]
     async with asking(settings, Waiting(script)) as (_, browser):
         where = await begin(browser)
-        await until(lambda: browser.get(where), '<details id="step-1"')
+        await until(lambda: browser.get(where), 'id="step-1"')
         async with asking(settings, None) as (_, elsewhere):
             page = (await elsewhere.get(where)).text
             assert 'badge busy">running' in page
@@ -170,12 +168,10 @@ async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(sett
 async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settings: Settings) -> None:
     stored = StoredRuns(settings.home / RUNS)
     await stored.begin_run(RUN, TaskRequest(task="t"))
-    plan = {"chosen": {"steps": [{"action": "run_code", "need": HOSTILE}, "damaged"]}}
+    plan = {"chosen": {"steps": [{"action": "run_code", "need": HOSTILE}]}}
     happened: list[tuple[str, str, dict[str, Any]]] = [
         ("plan", "1 step", plan),
         ("plan", "damaged", {"chosen": 1}),
-        ("plan", "1 step", plan),
-        ("recalled", "2 memories", {}),
         ("step", "damaged", {"number": "x"}),
         ("step_started", "1. run_code", {"number": 1}),
     ]
@@ -191,7 +187,6 @@ async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settin
             "<li><code>run_code</code> &lt;script&gt;alert(1)&lt;/script&gt;&lt;U+202E&gt;txt.exe</li>"
             in page
         )
-        assert "2 memories" in page
         assert "died" in (await browser.get("/ui/ask")).text
         assert (await browser.get(f"/ui/ask/{RUN}/events")).text.rstrip().endswith("event: done\ndata:")
 
@@ -280,31 +275,27 @@ async def test_what_is_no_run_or_file_of_one_is_not_found(settings: Settings, pa
     assert "root:" not in refused.text
 
 
-async def test_too_many_streams_say_so(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask, "MAX_STREAMS", 0)
-    await StoredRuns(settings.home / RUNS).begin_run(RUN, TaskRequest(task="t"))
-    async with asking(settings, None) as (_, browser):
-        assert "Too many pages" in (await browser.get(f"/ui/ask/{RUN}/events")).text
-
-
 @pytest.mark.parametrize(
     ("sent", "kept"),
     [
-        ("a.csv", "a.csv"), ("../../etc/passwd", "passwd"), ("C:\\x\\y.txt", "y.txt"), ("..", "file-7"),
-        ("a/", "file-7"), ("a\u202eb\n.txt", "a_b_.txt"), (" . ", "file-7"), ("ä" * 300 + ".csv", "ä" * 98 + ".csv"),
-        (".env", ".env"),
+        ("../../etc/passwd", "passwd"), ("C:\\x\\y.txt", "y.txt"), ("..", "file-1"), (".env", ".env"),
+        (" . ", "file-1"), ("a\u202eb.txt", "ab.txt"), ("\U0001f600" * 300 + ".csv", "\U0001f600" * 56 + ".csv"),
     ],
 )  # fmt: skip
-def test_names_of_uploads_are_plain(sent: str, kept: str) -> None:
-    assert plain_name(sent, 7) == kept
+async def test_uploads_have_the_last_part_of_their_names(settings: Settings, sent: str, kept: str) -> None:
+    model = Waiting([call("search_capabilities", query="anything")])
+    async with asking(settings, model) as (_, browser):
+        where = await begin(browser, files={"files": (sent, b"1")})
+        await until(lambda: browser.get(where), 'id="step-1"')
+    assert f'Files of the task: ["{kept}"]' in model.asked[0][-1].content
 
 
 def test_an_answer_has_paragraphs_and_code_and_nothing_else() -> None:
-    assert answer_parts("a\nb\n\n\n c \n```py\nx = 1\n\n```\nd") == [
-        ("text", "a\nb"), ("text", "c"), ("code", "x = 1"), ("text", "d"),
+    assert list(answer_parts("a\nb\n\n\n c \n```py\nx = 1\n\n```\nd")) == [
+        (False, "a\nb"), (False, "c"), (True, "x = 1"), (False, "d"),
     ]  # fmt: skip
-    assert answer_parts("```\nnever ended") == [("text", "```\nnever ended")]
-    assert answer_parts("") == []
+    assert list(answer_parts("```\nnever ended")) == [(False, "```\nnever ended")]
+    assert list(answer_parts("")) == []
 
 
 @pytest.mark.parametrize(
@@ -332,7 +323,7 @@ async def test_a_tool_that_the_run_makes_is_named_while_it_runs(settings: Settin
     )
     async with asking(settings, Waiting([built])) as (_, browser):
         where = await begin(browser)
-        page = await until(lambda: browser.get(where), '<details id="step-1"')
+        page = await until(lambda: browser.get(where), 'id="step-1"')
         assert 'made</span> <a href="/ui/library/double_it">' in page, page
 
 
@@ -347,9 +338,9 @@ async def test_a_run_that_is_removed_while_it_is_watched_ends_the_stream(setting
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
-            await until(lambda: browser.get(where), '<details id="step-1"')
+            await until(lambda: browser.get(where), 'id="step-1"')
             shutil.rmtree(settings.home / RUNS / where.rpartition("/")[2])
-    assert "was removed to make room" in streams[0]
+    assert streams[0].rstrip().endswith("event: done\ndata:")
 
 
 @pytest.mark.parametrize("size", [3, 1])  # one does not fit while it is read, the other not while it is kept

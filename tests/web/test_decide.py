@@ -169,7 +169,7 @@ async def test_of_two_people_one_approves_and_the_other_is_told(settings: Settin
             assert first.status_code == 200
             replayed = await browser.post(f"/ui/decide/{kind}", data={**fields, "decision": decision})
             assert replayed.status_code == 409
-            assert "Somebody else approved" in replayed.text
+            assert "was approved already" in replayed.text
         events = [row.event for row in app.library.journal() if "approved" in row.event]
         assert events == ["code approved", "approved"]
         assert granted(app, made) == WIDE

@@ -68,8 +68,7 @@ async def test_the_list_says_how_each_tool_stands_and_was_used(
     assert "provisional disabled unreviewed 0 never called" in rows["turned_off"]
     assert "pinned" in rows["kept_first"]
     assert "verified 0 never called" in rows["calculate"]
-    assert "thrown_away" not in rows
-    assert list(rows_of(await page_of(browser, "?deleted"))) == ["Tool", "thrown_away"]
+    assert "deleted" in rows["thrown_away"]
 
 
 async def test_a_long_list_is_read_page_by_page(library: Library, browser: httpx.AsyncClient) -> None:
@@ -117,8 +116,8 @@ async def test_the_page_of_a_tool_shows_its_evidence_code_and_maker(
     for said in (
         "slugify(text: str, max_length?: int) -&gt; str", "3 of 4 noticed by the examples",
         "line 15: slug[:max_length] → slug[:None]",
-        "4 of 4 examples", "code and tests that a client sent", "cursor",
-        "1 calls, 0 failed", "computing", "longest slug wanted",
+        "4 of 4 examples",  "cursor",
+        "1 calls, 0 failed", "computing", "published", "longest slug wanted",
     ):  # fmt: skip
         assert said in text, said
     assert '<span class="k">def</span>' in page
@@ -130,13 +129,14 @@ async def test_versions_are_compared_and_rolled_back(library: Library, browser: 
     for version, answer in enumerate(("old answer", "new answer")):
         await library.publish(simple("answers", answer=answer), expected_version=version)
     page = await page_of(browser, "/answers")
-    difference = await page_of(browser, "/answers/compare?from=1&to=v2")
+    difference = await page_of(browser, "/answers/compare?from=1&to=2")
     assert '<span class="removed">-    return &#39;old answer&#39;' in difference
     assert '<span class="added">+    return &#39;new answer&#39;' in difference
     assert "Nothing differs" in await page_of(browser, "/answers/compare?from=1&to=1")
     old = await page_of(browser, "/answers?version=1")
     assert "The current version is" in old
-    assert (await act(browser, page, "rollback")).status_code == 303
+    assert "rollback" not in page
+    assert (await act(browser, old, "rollback")).status_code == 303
     assert library.entry("answers").manifest.version == 1
 
 
@@ -153,7 +153,7 @@ async def test_what_is_not_there_is_said(browser: httpx.AsyncClient, place: str,
     assert said in await page_of(browser, place, 404)
 
 
-@pytest.mark.parametrize("version", ["x", "-1", "1.5", "9" * 40, "٣", "<script>"])
+@pytest.mark.parametrize("version", ["x", "-1", "1.5", "9" * 40, "<script>"])
 async def test_no_version_is_said(browser: httpx.AsyncClient, version: str) -> None:
     refused = await browser.get("/ui/library/calculate", params={"version": version})
     assert (refused.status_code, "Invalid version" in refused.text) == (400, True)

@@ -29,7 +29,7 @@ PERMITTED = (
     "/ui/ask/1/answer",
     "/ui/gaps/make",
     "/ui/library/a/calls",
-    "/ui/library/a/calls/1/cancel",
+    "/ui/gaps/other",
 )
 DECISIONS = ("/ui/decide/version", "/ui/library/calls", "/ui/library/a/do/pin", "/ui/library/a/export")
 FAILURES = {
@@ -173,6 +173,7 @@ def test_a_form_that_is_too_large_or_of_unknown_size_is_refused_unread(
     )
     assert many.status_code == 400
     assert client.post("/ui/enter", data={"code": "x" * 5_000}).status_code == 400
+    assert client.post("/ui/enter", files={"code": ("a", b"0")}).status_code == 400
 
 
 @each_case(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from alita_mcp.app import open_app
 from alita_mcp.library.clock import now
 from alita_mcp.owners import ClientIdentity
@@ -28,7 +26,6 @@ async def test_the_figures_are_those_of_grown_tools(settings: Settings) -> None:
     async with open_app(chosen, admit=admit) as app, visiting(app) as browser:
         empty = (await browser.get("/ui/worth")).text
         assert figures_of(empty)["searches that ended in a call"] == "none yet"
-        assert "Nothing was counted" in empty
         stored = await app.library.publish(accepted(), expected_version=0)
         for _ in range(2):
             await app.search_tools("slugify a title", identity=CURSOR)
@@ -36,7 +33,7 @@ async def test_the_figures_are_those_of_grown_tools(settings: Settings) -> None:
         await app.run_tool("slugify", {"text": "A b"}, identity=CURSOR)
         await app.run_tool("calculate", {"expression": "1+1"}, identity=CURSOR)
         await app.search_tools("sum of a column of numbers", identity=CURSOR)
-        page = (await browser.get("/ui/worth?days=90")).text
+        page = (await browser.get("/ui/worth")).text
         size = len((await app.library.read(stored.name)).code.encode())
     assert figures_of(page) == {
         "calls answered by grown tools": "2",
@@ -44,16 +41,5 @@ async def test_the_figures_are_those_of_grown_tools(settings: Settings) -> None:
         "searches that ended in a call": "67% of 3",
         "tokens not written again": str(2 * size // 4),
     }
-    assert 'href="/ui/library/slugify"' in page
-    assert "calculate" not in page
     bars = re.findall(r"<title>([^<]*): (\d+) calls answered</title>", page)
     assert (len(bars), bars[-1]) == (90, (now()[:10], "2"))
-
-
-@pytest.mark.parametrize("days", ["31", "-1", "9" * 400, "<script>", "٣٠"])
-async def test_another_span_is_the_usual_one(settings: Settings, days: str) -> None:
-    chosen = settings.model_copy(update={"sandbox": IN_PROCESS})
-    async with open_app(chosen, admit=admit) as app, visiting(app) as browser:
-        page = await browser.get("/ui/worth", params={"days": days})
-    assert (page.status_code, page.text.count('aria-current="true"')) == (200, 1)
-    assert "<script>" not in page.text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from alita_mcp.agent.values import RunFile, RunProgress, RunSummary, Solution, TaskEvent
+from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, without_waiting
@@ -136,15 +136,15 @@ class RunFolder:
             size = (self.path / EVENTS).stat().st_size
         if known is not None and known.mark == (size, is_under_way):
             return known
-        events, files = self.read_events(), list[RunFile]()
+        events, files = self.read_events(), dict[str, int]()
         for name, path in self.files().items():
             with suppress(OSError):
-                files.append(RunFile(name=name, size=path.stat().st_size))
+                files[name] = path.stat().st_size
         return RunProgress(
             summary=self._summarize(events, is_under_way=is_under_way),
             events=tuple(sorted(events, key=lambda event: event.number)),
             solution=_solution_in(events),
-            files=tuple(files),
+            files=files,
             mark=(size, is_under_way),
         )
 

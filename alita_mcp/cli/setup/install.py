@@ -91,9 +91,10 @@ def install(
             lines.append("The entry is switched off in the file, and stays so.")
         return " ".join(lines)
 
-    if http is None and launch.env and not uvx:
+    status = change_clients(client, plan, explain, output, every=every, file=file, dry_run=dry_run)
+    if http is None and launch.env:
         output.hint(f"Carried over to the client: {', '.join(launch.env)}.")
-    return change_clients(client, plan, explain, output, every=every, file=file, dry_run=dry_run)
+    return status
 
 
 def uninstall(
@@ -125,11 +126,8 @@ def uninstall(
         return plan_uninstall(name, known, file)
 
     def explain(change: Change) -> str:
-        return (
-            "The client goes on with the server until it is restarted."
-            if change.is_change
-            else "It has no entry of this server."
-        )
+        ends = "The client goes on with the server until it is restarted."
+        return ends if change.is_change else "It has no entry of this server."
 
     return change_clients(
         client, plan, explain, output, every=every, file=file, dry_run=dry_run, also_projects=True
@@ -171,8 +169,7 @@ def change_clients(
             raise UsageError(
                 "None of the clients was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}."
             )
-        skipped = [each.name for each in here if each.name not in names]
-        for name in skipped:
+        for name in (each.name for each in here if each.name not in names):
             output.hint(f"{CLIENTS[name].title}: its file is a project's: run `alita install {name}` there.")
     for name in names:
         known = CLIENTS[name]
@@ -200,8 +197,7 @@ def change_clients(
         texts.append(f"{difference}\n{said}" if difference else said)
         values.append({
             "client": name, "file": str(change.file), "target": str(change.target), "state": state,
-            "backup": str(backup) if backup else None, "entry": change.shown_entry(), "difference": difference,
-            "own_files": paths,
+            "backup": str(backup) if backup else None, "difference": difference, "own_files": paths,
         })  # fmt: skip
     output.print_result(values if every else values[0], "\n\n".join(texts))
     return status

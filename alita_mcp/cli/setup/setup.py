@@ -148,6 +148,7 @@ def set_up_clients(names: list[str] | None, output: Output, *, can_ask: bool) ->
     """Connects the named clients, or those that a person says yes to; one that fails does not keep back the others."""
     from alita_mcp.cli.setup.install import launch_command
     from alita_mcp.clients.changes import apply_change, find_clients, plan_install
+    from alita_mcp.clients.skills import apply_own_files, plan_own_files
     from alita_mcp.clients.table import CLIENTS
 
     found = []
@@ -166,7 +167,9 @@ def set_up_clients(names: list[str] | None, output: Output, *, can_ask: bool) ->
                 question = f"Connect {client.title}, with these lines {where} {client.file}?"
                 if not output.ask_yes(question, default=not client.is_project_file):
                     continue
+            own_files = plan_own_files(change, remove=False)
             backup = apply_change(change)
+            apply_own_files(own_files)
         except AlitaError as failed:
             found.append({**about, "state": "failed", "problem": str(failed)})
             continue

@@ -51,18 +51,13 @@ TRIM_DAYS = tuple(
     for table in ("daily_use", "daily_search")
 )
 
-_GROWN = (
-    "name NOT IN (SELECT j.name FROM journal j WHERE j.event = 'starter installed' AND j.name IS NOT NULL)"
-)
 TOOL_DAYS = (
     "SELECT day, calls, failures, code_bytes FROM daily_use WHERE name = :name AND day >= :since ORDER BY day"
 )
-GROWN_DAYS = f"""
+GROWN_DAYS = """
 SELECT day, sum(calls) AS calls, sum(failures) AS failures, sum(code_bytes) AS code_bytes
-FROM daily_use WHERE day >= :since AND {_GROWN} GROUP BY day ORDER BY day
-"""  # noqa: S608 - of our own words
-GROWN_TOOLS = f"""
-SELECT name, sum(calls) AS calls, sum(failures) AS failures, sum(code_bytes) AS code_bytes
-FROM daily_use WHERE day >= :since AND {_GROWN} GROUP BY name ORDER BY code_bytes DESC, calls DESC, name LIMIT :limit
-"""  # noqa: S608 - of our own words
+FROM daily_use WHERE day >= :since AND name NOT IN (
+    SELECT j.name FROM journal j WHERE j.event = 'starter installed' AND j.name IS NOT NULL
+) GROUP BY day ORDER BY day
+"""
 SEARCH_DAYS = "SELECT day, searches, matched, called FROM daily_search WHERE day >= :since ORDER BY day"

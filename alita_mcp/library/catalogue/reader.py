@@ -21,7 +21,6 @@ from pydantic import ValidationError
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue.daily import (
     GROWN_DAYS,
-    GROWN_TOOLS,
     SEARCH_DAYS,
     TOOL_DAYS,
 )
@@ -42,7 +41,6 @@ from alita_mcp.library.rows import (
     CatalogueEntry,
     JournalRow,
     Origin,
-    PublishedVersion,
     VersionRow,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
@@ -153,9 +151,9 @@ class CatalogueReader:
         return self._names(MOST_USED, limit=limit)
 
     def names(self, *, after: str = "", limit: int = -1, deleted: bool = False) -> list[str]:
-        """Names of the tools that are not deleted, or of those that are, in order: `limit` of them after one."""
+        """Names of the tools in order, of `deleted` ones too where asked: `limit` of them after one."""
         query = (
-            "SELECT name FROM listing WHERE (state = 'deleted') = :deleted AND name > :after"
+            "SELECT name FROM listing WHERE (:deleted OR state != 'deleted') AND name > :after"
             " ORDER BY name LIMIT :limit"
         )
         return self._names(query, after=_plain(after), limit=limit, deleted=deleted)
@@ -192,16 +190,6 @@ class CatalogueReader:
         query = "SELECT seal, quarantined FROM version WHERE name = :name AND version = :version"
         rows = self._rows(query, name=name, version=version)
         return VersionRow(*rows[0]) if rows else None
-
-    def versions(self, name: str) -> list[PublishedVersion]:
-        """The published versions of a tool, the newest first; without those whose row cannot be read."""
-        query = "SELECT manifest, quarantined FROM version WHERE name = :name ORDER BY version DESC"
-        found = []
-        for text, quarantined in self._rows(query, name=name):
-            with suppress(ValidationError):
-                manifest = Manifest.model_validate_json(text)
-                found.append(PublishedVersion(manifest=manifest, quarantined=quarantined))
-        return found
 
     def last_calls(self, names: Sequence[str]) -> dict[str, JournalRow]:
         """The last call of each of the named tools of which the journal has one."""
@@ -265,10 +253,6 @@ class CatalogueReader:
     def daily_use_of_grown(self, since: str) -> dict[str, Use]:
         """As `daily_use`, of all tools but the starter tools together."""
         return _use_counts(self._rows(GROWN_DAYS, since=since))
-
-    def use_of_grown(self, since: str, limit: int) -> dict[str, Use]:
-        """As `daily_use_of_grown`, of each tool: those first that spared most."""
-        return _use_counts(self._rows(GROWN_TOOLS, since=since, limit=limit))
 
     def daily_searches(self, since: str) -> dict[str, SearchCount]:
         """Searches of each day from a day on, the first day first."""

@@ -25,7 +25,7 @@ class Use:
     code_bytes: int = 0
     """Of the code that each successful call by a client ran, added up; calls out of programs and tools add nothing."""
 
-    def plus(self, more: Use) -> Use:
+    def __add__(self, more: Use) -> Use:
         """Both together."""
         return Use(
             self.calls + more.calls,
@@ -45,7 +45,7 @@ class SearchCount:
     called: int = 0
     """Those after which the same client called a tool that they showed."""
 
-    def plus(self, more: SearchCount) -> SearchCount:
+    def __add__(self, more: SearchCount) -> SearchCount:
         """Both together."""
         return SearchCount(
             self.searches + more.searches, self.matched + more.matched, self.called + more.called

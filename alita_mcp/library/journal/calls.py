@@ -20,6 +20,7 @@ from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 MAX_QUERY = 200
 """So much of a search is kept."""
 LEADS_WITHIN_S = 600.0
+"""How long after a search a call of a tool that it showed counts as its outcome."""
 MAX_ASKERS = 256
 MAX_ASKED = 8
 """Searches of one client that may still lead to a call."""
@@ -43,10 +44,8 @@ def words_of_query(query: str) -> str:
 class CallJournal:
     """Buffer of calls on their way to the catalogue, filled on the event loop and written in a worker thread."""
 
-    def __init__(self, catalogue: Catalogue, leads_within_s: float = LEADS_WITHIN_S) -> None:
-        """`leads_within_s`: how long after a search a call of a tool that it showed counts as its outcome."""
+    def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._leads_within_s = leads_within_s
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._rows: deque[CallRow] = deque(maxlen=CALLS_KEPT)
@@ -80,7 +79,7 @@ class CallJournal:
         moment = now()
         with self._lock:
             self._rows.append(CallRow(moment, "called", name, version, detail))
-            self._uses[name] = self._uses.get(name, Use()).plus(Use(1, int(not ok), moment, code_bytes))
+            self._uses[name] = self._uses.get(name, Use()) + Use(1, int(not ok), moment, code_bytes)
             self._end_searches(identity, name)
 
     def _end_searches(self, identity: ClientIdentity, name: str) -> None:
@@ -88,14 +87,14 @@ class CallJournal:
         asked = self._asked.get(identity)
         if asked is None:
             return
-        oldest = time.monotonic() - self._leads_within_s
+        oldest = time.monotonic() - LEADS_WITHIN_S
         for each in [each for each in asked if name in each.names or each.at < oldest]:
             asked.remove(each)
             if each.at >= oldest:
                 self._count_search(each.day, SearchCount(called=1))
 
     def _count_search(self, day: str, count: SearchCount) -> None:
-        self._searches[day] = self._searches.get(day, SearchCount()).plus(count)
+        self._searches[day] = self._searches.get(day, SearchCount()) + count
 
     def record_sandbox_failure(self, name: str, version: int, **detail: Any) -> None:
         """Journals a call that the sandbox failed; the tool is not to blame, so its use does not count."""
@@ -155,7 +154,7 @@ class CallJournal:
                 with self._lock:
                     self._rows = deque([*rows, *self._rows], maxlen=CALLS_KEPT)
                     for name, use in uses.items():
-                        self._uses[name] = use.plus(self._uses.get(name, Use()))
+                        self._uses[name] = use + self._uses.get(name, Use())
                     for day, count in searches.items():
                         self._count_search(day, count)
                 raise

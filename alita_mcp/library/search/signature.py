@@ -21,21 +21,20 @@ def signature_of(manifest: Manifest, choices: int = SOME_CHOICES) -> str:
     result = manifest.output_schema
     if manifest.wraps_result:
         result = result.get("properties", {}).get("result", {})
-    return f"{parameters_of(manifest.name, manifest.input_schema, choices)} -> {type_name(result, choices)}"
+    return f"{parameters_of(manifest.name, manifest.input_schema, choices)} -> {_type(result, choices)}"
 
 
 def parameters_of(name: str, input_schema: Schema, choices: int = SOME_CHOICES) -> str:
     """The signature without its result, as in `slugify(text: str, max_length?: int)`."""
     required = set(input_schema.get("required", ()))
     parameters = ", ".join(
-        f"{field}{'' if field in required else '?'}: {type_name(schema, choices)}"
+        f"{field}{'' if field in required else '?'}: {_type(schema, choices)}"
         for field, schema in input_schema.get("properties", {}).items()
     )
     return f"{name}({parameters})"
 
 
-def type_name(schema: Schema, choices: int = SOME_CHOICES) -> str:
-    """A type as in `list[str]`, with so many `choices` of an enum."""
+def _type(schema: Schema, choices: int) -> str:
     if "title" in schema:  # an image's, the one that has a title
         return str(schema["title"])
     if "enum" in schema:
@@ -43,10 +42,10 @@ def type_name(schema: Schema, choices: int = SOME_CHOICES) -> str:
         return " | ".join(repr(choice) for choice in schema["enum"][:choices]) + more
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " | ".join(type_name({**schema, "type": one}, choices) for one in kind)
+        return " | ".join(_type({**schema, "type": one}, choices) for one in kind)
     if kind == "array":
-        return f"list[{type_name(schema.get('items', {}), choices)}]"
+        return f"list[{_type(schema.get('items', {}), choices)}]"
     values = schema.get("additionalProperties")
     if kind == "object" and isinstance(values, dict) and values:
-        return f"dict[str, {type_name(values, choices)}]"
+        return f"dict[str, {_type(values, choices)}]"
     return _TYPES.get(kind or "", "any")

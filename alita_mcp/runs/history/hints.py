@@ -9,6 +9,7 @@ import json
 import secrets
 import threading
 from collections import OrderedDict
+from itertools import islice
 
 from alita_mcp.library.clock import now
 from alita_mcp.runs.code_run import RecordedRun
@@ -87,10 +88,10 @@ class RunHints:
             "with two of them, and with what it reads from files in `arguments`: the answer says how"
         )
 
-    def list_recurring(self) -> list[RecurringProgram]:
-        """All programs that came back, of all owners, the one that ran last first. It blocks."""
+    def list_recurring(self, limit: int) -> list[RecurringProgram]:
+        """Programs that came back, of all owners, so many at most, the one that ran last first. It blocks."""
         found = (self._find_recurring(key, owner) for key, owner in self._runs.programs())
-        return [each for each in found if each is not None]
+        return list(islice((each for each in found if each is not None), limit))
 
     def _find_recurring(self, key: str, owner: str) -> RecurringProgram | None:
         """An owner's program, where its runs make a function."""

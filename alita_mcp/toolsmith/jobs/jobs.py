@@ -26,7 +26,7 @@ T = TypeVar("T")
 Wait = Callable[[], Awaitable[object]]
 GoesOn = Callable[[], Awaitable[bool]]
 """Whether a job goes on without the caller that was just cancelled."""
-Tool = Literal["synthesize_tool", "run_tool", "run_code", "solve_task"]
+Tool = Literal["synthesize_tool", "run_code", "solve_task"]
 """The fixed tools whose calls are jobs."""
 
 MAX_TASKS = 8
@@ -34,8 +34,7 @@ MAX_TASKS = 8
 MAX_RUNS = 256
 """How many runs of code may be under way or wait."""
 KEPT_RUNS = 20
-"""Of ended runs and calls; they may hold pictures."""
-RUNS = ("run_code", "run_tool")
+"""Of ended runs; they may hold pictures."""
 AT_ONCE = 4
 """Syntheses that run at once."""
 MAX_QUEUED = 32
@@ -47,7 +46,6 @@ KEPT_SECONDS = 3_600.0
 KEPT_FINISHED = 200
 _CANCELLED = {
     "synthesize_tool": "The synthesis was cancelled; nothing was published.",
-    "run_tool": "The call was cancelled.",
     "run_code": "The run was cancelled; it left nothing behind.",
     "solve_task": "The task was cancelled; what it did so far is in its log.",
 }
@@ -156,22 +154,17 @@ class Jobs:
         return None
 
     def start_run(
-        self,
-        work: Callable[[ReportStage], Awaitable[T]],
-        owner: str,
-        person: PendingQuestions | None = None,
-        *,
-        tool: Literal["run_code", "run_tool"] = "run_code",
+        self, work: Callable[[ReportStage], Awaitable[T]], owner: str, person: PendingQuestions | None = None
     ) -> Job[T]:
-        """Starts an owner's run of code, or call of a tool, in the background; `person` has its questions.
+        """Starts an owner's run of code in the background; `person` has its questions.
 
         Raises:
             SandboxBusy: too many are under way.
         """
         self._forget_old()
-        if len(self._open_jobs(tool)) >= MAX_RUNS:
+        if len(self._open_jobs("run_code")) >= MAX_RUNS:
             raise SandboxBusy(f"Busy: {MAX_RUNS} runs of code are running or waiting.")
-        return self._begin(Job[T](tool=tool, owner=owner, person=person), work, None)
+        return self._begin(Job[T](tool="run_code", owner=owner, person=person), work, None)
 
     def start_task(
         self,
@@ -304,8 +297,8 @@ class Jobs:
         now = time.monotonic()
         ended = [job for job in self._jobs.values() if job.finished is not None]
         ended.sort(key=lambda job: job.finished or 0)
-        runs = [(job.id, job.owner, 1) for job in ended if job.tool in RUNS]
-        others = [(job.id, job.owner, 1) for job in ended if job.tool not in RUNS]
+        runs = [(job.id, job.owner, 1) for job in ended if job.tool == "run_code"]
+        others = [(job.id, job.owner, 1) for job in ended if job.tool != "run_code"]
         surplus = [*choose_surplus(runs, "", KEPT_RUNS), *choose_surplus(others, "", KEPT_FINISHED)]
         for job in ended:
             if job.id in surplus or now - (job.finished or now) > KEPT_SECONDS:

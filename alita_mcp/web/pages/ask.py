@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from shutil import rmtree
+from pathlib import Path, PureWindowsPath
+from shutil import copyfileobj, rmtree
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 from sse_starlette import EventSourceResponse
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from alita_mcp.agent.interface import AskPerson
 from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app.app import App
 from alita_mcp.errors import AlitaError, ModelError, ToolNotFound, UsageError
@@ -27,9 +28,8 @@ from alita_mcp.progress import ignore_stage
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
 from alita_mcp.web.rendering import render, templates
-from alita_mcp.web.run_view import RunView, picture_type, view_run
+from alita_mcp.web.run_view import SVG, RunView, picture_type, view_run
 from alita_mcp.web.site import WEB_PAGE, Site
-from alita_mcp.web.uploads import save_uploads
 
 EXAMPLES = (
     "How many working days are left this year?",
@@ -43,25 +43,19 @@ FOUND = 8
 MAX_QUERY = 2_000
 MAX_ANSWER = 4_000
 MAX_QUESTION = 2_000
+MAX_NAME = 60
 ANSWER_WITHIN_S = 900.0
 """How long the agent's question waits for its answer."""
-MAX_STREAMS = 32
-LOOK_EVERY_S = 0.1
+LOOK_EVERY_S = 0.2
 """How often a stream looks whether its run has come on: runs of other processes tell nobody."""
 _FIELD = FormField("answer", "Answer", "")
-_FILE_HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-    "cross-origin-resource-policy": "same-origin",
-}
+_OPENED_ALONE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 """A file that is opened by itself runs nothing and belongs to no page."""
-_TOO_MANY = "<p>Too many pages show a run live. Close some of them, then reload this one.</p>"
-_GONE = "<p>The record of this run was removed to make room for others.</p>"
 _PARTS = ("head", "questions", "answer", "output", "plan", "steps")
 
 
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
-    streams = anyio.Semaphore(MAX_STREAMS)
 
     async def show_ask(request: Request) -> Response:
         app = await site.app()
@@ -76,24 +70,31 @@ def routes(site: Site) -> list[Route]:
 
     async def start(request: Request) -> Response:
         app, form = await site.app(), await request.form()
-        uploads = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
         begun = anyio.Event()
 
         async def on_event(_event: TaskEvent) -> None:
             begun.set()
 
+        person = PendingQuestions(ANSWER_WITHIN_S, client=WEB_PAGE.client)
+
+        async def ask(question: str) -> str | None:
+            with suppress(ModelError):  # nobody answered in time
+                filled = await person.ask_form(question[:MAX_QUESTION], [_FIELD])
+                return filled.texts.get(_FIELD.key) or None if isinstance(filled, FilledForm) else None
+            return None
+
+        uploads = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
         try:
-            files = await save_uploads(form, "files", uploads)
+            sent = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]
+            files = await anyio.to_thread.run_sync(_save_files, sent, uploads)
             task = _read_task(str(form.get("task", "")), files, app)
-            person = PendingQuestions(ANSWER_WITHIN_S, client=WEB_PAGE.client)
             job = app.tasks.begin_task(
-                task, identity=WEB_PAGE, person=person, ask=_asker(person), on_event=on_event, uploads=uploads
+                task, identity=WEB_PAGE, person=person, ask=ask, on_event=on_event, uploads=uploads
             )
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(partial(rmtree, uploads, ignore_errors=True))
             raise
-
         try:
             await app.wait_for_job(job, ignore_stage, until=begun.wait)
         except AlitaError:
@@ -106,43 +107,26 @@ def routes(site: Site) -> list[Route]:
         return render(request, "run.html", run=view, parts=_PARTS)
 
     async def stream_run(request: Request) -> Response:
-        app, run = await site.app(), request.path_params["run"]
-        view = await _look(app, run)
-
-        async def parts() -> AsyncIterator[dict[str, str]]:
-            try:
-                streams.acquire_nowait()
-            except anyio.WouldBlock:
-                yield {"event": "head", "data": _TOO_MANY}
-            else:
-                try:
-                    async for name, text in _changed_parts(app, view, request.state.csrf_token):
-                        yield {"event": name, "data": text}
-                except ToolNotFound:
-                    yield {"event": "head", "data": _GONE}
-                finally:
-                    streams.release()
-            yield {"event": "done", "data": ""}
-
-        return EventSourceResponse(parts(), sep="\n")
+        app = await site.app()
+        view = await _look(app, request.path_params["run"])
+        return EventSourceResponse(_changed_parts(app, view, request.state.csrf_token), sep="\n")
 
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
         path = await app.tasks.runs_of(None).find_file(request.path_params["run"], name)
         media_type = picture_type(name)
-        # A picture is shown in its page. By itself all but the harmless ones are downloaded: an SVG is a document.
-        is_shown = bool(media_type) and media_type != "image/svg+xml"
         return FileResponse(
             path,
             media_type=media_type or "application/octet-stream",
             filename=path.name,
-            content_disposition_type="inline" if is_shown else "attachment",
-            headers=_FILE_HEADERS,
+            # An SVG is shown in its page, but by itself it is a document.
+            content_disposition_type="inline" if media_type not in ("", SVG) else "attachment",
+            headers=_OPENED_ALONE,
         )
 
     async def stop(request: Request) -> Response:
         app, run = await site.app(), request.path_params["run"]
-        job = _find_job(app, run, (await app.tasks.runs_of(None).progress(run)).summary.owner)
+        job = _find_job(app, run, (await app.tasks.runs_of(None).summary(run)).owner)
         if job is None:
             raise UsageError("This run is not worked on here.", hint="Stop it where it was started.")
         await app.jobs.cancel(job)
@@ -151,7 +135,7 @@ def routes(site: Site) -> list[Route]:
     async def answer(request: Request) -> Response:
         app, run, form = await site.app(), request.path_params["run"], await request.form()
         job = _find_job(app, run, USER)
-        person = job.person if job is not None and job.person is not None else None
+        person = job.person if job is not None else None
         answers = {
             question.key: FilledForm({_FIELD.key: str(form[question.key])[:MAX_ANSWER].strip()})
             for question in (person.open_questions if person is not None else ())
@@ -173,31 +157,34 @@ def routes(site: Site) -> list[Route]:
     ]
 
 
+def _save_files(sent: list[UploadFile], folder: Path) -> tuple[Path, ...]:
+    """Writes what a browser sent into a folder, under the last part of each name, whatever system it is written for."""
+    saved: list[Path] = []
+    for file in sent:
+        name = "".join(each for each in PureWindowsPath(file.filename or "").name if each.isprintable())
+        path = folder / (name[-MAX_NAME:] if name.strip(". ") else f"file-{len(saved) + 1}")
+        if path in saved:
+            raise UsageError(f"Two files are named {path.name!r}.", hint="Rename one of them.")
+        with path.open("xb") as target:
+            copyfileobj(file.file, target)
+        saved.append(path)
+    return tuple(saved)
+
+
 def _read_task(task: str, files: tuple[Path, ...], app: App) -> TaskRequest:
-    settings = app.settings
+    limits = app.settings.limits
+    budget = TaskBudget(
+        steps=limits.task_steps,
+        tokens=limits.task_tokens,
+        usd=app.settings.budget_usd,
+        seconds=limits.task_seconds,
+    )
     if not task.strip():
         raise UsageError("There is no task.", hint="Say in plain words what you want to know or have made.")
-    budget = TaskBudget(
-        steps=settings.limits.task_steps,
-        tokens=settings.limits.task_tokens,
-        usd=settings.budget_usd,
-        seconds=settings.limits.task_seconds,
-    )
     try:
         return TaskRequest(task=task, files=files, budget=budget)
     except ValidationError:
         raise UsageError("The task is too long.", hint="Put long texts into a file.") from None
-
-
-def _asker(person: PendingQuestions) -> AskPerson:
-    async def ask(question: str) -> str | None:
-        try:
-            form = await person.ask_form(question[:MAX_QUESTION], [_FIELD])
-        except ModelError:  # nobody answered in time
-            return None
-        return form.texts.get(_FIELD.key) or None if isinstance(form, FilledForm) else None
-
-    return ask
 
 
 def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
@@ -218,23 +205,25 @@ async def _look(app: App, run: str, known: RunView | None = None) -> RunView:
     is_here = job is not None
     if known and (progress, questions, is_here) == (known.progress, known.questions, known.is_here):
         return known
-    return view_run(progress, questions=questions, is_here=is_here)
+    return view_run(progress, questions, is_here=is_here)
 
 
-async def _changed_parts(app: App, view: RunView, csrf_token: str) -> AsyncIterator[tuple[str, str]]:
-    """The parts of a run's page, each when it has changed, until the run has ended."""
-    macros = templates().get_template("_run.html").module
+async def _changed_parts(app: App, view: RunView, csrf_token: str) -> AsyncIterator[dict[str, str]]:
+    """The parts of a run's page as events, each when it has changed, until the run has ended."""
     shown: dict[str, str] = {}
-    rendered: RunView | None = None
-    while True:
-        if view is not rendered:
-            for name in _PARTS:
-                text = str(getattr(macros, name)(view, csrf_token))
+    looked: RunView | None = None
+    with suppress(ToolNotFound):
+        while True:
+            for name in _PARTS if view is not looked else ():
+                text = (
+                    templates().get_template("_run.html").render(run=view, part=name, csrf_token=csrf_token)
+                )
                 if shown.get(name) != text:
                     shown[name] = text
-                    yield name, text
-            rendered = view
-        if view.summary.status != "running":
-            return
-        await anyio.sleep(LOOK_EVERY_S)
-        view = await _look(app, view.summary.run, view)
+                    yield {"event": name, "data": text}
+            looked = view
+            if view.progress.summary.status != "running":
+                break
+            await anyio.sleep(LOOK_EVERY_S)
+            view = await _look(app, view.progress.summary.run, view)
+    yield {"event": "done", "data": ""}

@@ -215,18 +215,20 @@ async def _decide_version(library: Library, form: FormData, desk: Desk) -> str:
 async def _decide_code(library: Library, form: FormData, desk: Desk) -> str:
     """Approves, refuses or puts off the code of the digest that the form shows; returns what was done."""
     number, digest = _text(form, "number"), _text(form, "digest")
-    before_you = f"Somebody else approved code {number} before you"
+    approved_already = f"Code {number} was approved already"
     match _text(form, "decision"):
         case "later":
             desk.later.add(CodeApprovals(library.home).find(number).digest)
             return f"Code {number} stays to be decided."
         case "refuse":
             if (await library.revoke_code(number, if_waiting=True)).approved_at:
-                raise UsageError(f"{before_you}.", hint=f"`alita revoke --code {number}` takes it back.")
+                raise UsageError(
+                    f"{approved_already}.", hint=f"`alita revoke --code {number}` takes it back."
+                )
             return f"Code {number} was refused."
         case "approve":
             if not await library.approve_code(number, digest, ORIGIN):
-                raise UsageError(f"{before_you}: nothing was changed.")
+                raise UsageError(f"{approved_already}; nothing was changed.")
             return f"Code {number} may run. Its client has to send it again."
     raise _unknown_decision()
 

@@ -22,7 +22,9 @@ from alita_mcp.web.rendering import render
 from alita_mcp.web.site import WEB_PAGE, Site
 
 GAPS = 30
+PROGRAMS = 20
 MAX_BEGUN = 200
+MAX_CODE = 4_000
 
 
 class Making(NamedTuple):
@@ -55,7 +57,7 @@ def routes(site: Site) -> list[Route]:
     async def show(request: Request, problem: AlitaError | None = None) -> Response:
         app = await site.app()
         gaps = await app.library.find_gaps(GAPS)
-        programs = await app.code.list_recurring()
+        programs = await app.code.list_recurring(PROGRAMS)
         return render(
             request,
             "gaps.html",
@@ -65,6 +67,7 @@ def routes(site: Site) -> list[Route]:
             programs=[(each, _describe(begun.get(_key_of(each)))) for each in programs],
             is_locked=app.settings.policy == "locked",
             has_model=app.tasks.has_model,
+            most=MAX_CODE,
         )
 
     async def make(request: Request) -> Response:
@@ -94,7 +97,7 @@ def routes(site: Site) -> list[Route]:
     async def keep(request: Request) -> Response:
         app, form = await site.app(), await request.form()
         key, name = str(form.get("program", "")), str(form.get("name", "")).strip()
-        programs = {_key_of(each): each for each in await app.code.list_recurring()}
+        programs = {_key_of(each): each for each in await app.code.list_recurring(PROGRAMS)}
         try:
             _refuse_where_locked(app)
             if key not in programs:

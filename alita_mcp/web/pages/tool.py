@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
+import shutil
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from alita_mcp.app.app import App
 from alita_mcp.errors import ToolUnavailable, UsageError
 from alita_mcp.library.catalogue.use import Use
 from alita_mcp.library.grants.effective_grants import in_words
-from alita_mcp.library.rows import CatalogueEntry, JournalRow, Origin
+from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.signature import ALL_CHOICES, signature_of
-from alita_mcp.library.trust.evidence import evidence_of, evidence_rows
+from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.library.trust.trust import what_verifies
 from alita_mcp.library.versions.testfile import render_tests
-from alita_mcp.values import Example, StoredVersion
+from alita_mcp.values import StoredVersion
 from alita_mcp.web.differences import difference_lines
-from alita_mcp.web.pages.library import badges_of, describe_standing, waiting_versions
 from alita_mcp.web.pages.worth import list_days
 from alita_mcp.web.rendering import render
-from alita_mcp.web.schema_form import form_fields
 from alita_mcp.web.site import Site
 
 MAX_HIGHLIGHTED = 100_000
 """Characters of code; more stand there without colours."""
-EXAMPLES = 20
 DAYS = 30
 ACTIONS = ("pin", "unpin", "enable", "disable", "delete", "rollback")
 """Methods of the library."""
-LESS = ("sandbox", "environment", "seeds", "took")
-"""Labels of evidence that few want to see."""
 
 
 def routes(site: Site) -> list[Route]:
@@ -80,9 +72,9 @@ def routes(site: Site) -> list[Route]:
         app, name = await site.app(), request.path_params["name"]
         async with acting:
             folder = await app.library.export(name, read_version(await request.form()))
-            packed = await anyio.to_thread.run_sync(_pack, folder)
-        headers = {"content-disposition": f'attachment; filename="{folder.name}.zip"'}
-        return Response(packed, media_type="application/zip", headers=headers)
+            pack = partial(shutil.make_archive, str(folder), "zip", folder.parent, folder.name)
+            packed = await anyio.to_thread.run_sync(pack)
+        return FileResponse(packed, filename=f"{folder.name}.zip")
 
     return [
         Route("/ui/library/{name}", show),
@@ -93,17 +85,15 @@ def routes(site: Site) -> list[Route]:
 
 
 def read_version(values: Mapping[str, Any], field: str = "version") -> int | None:
-    """The version that a query or a form names, as in `3` or `v3`; None where it names none.
+    """The version that a query or a form names; None where it names none.
 
     Raises:
         UsageError: it is no number.
     """
-    text = str(values.get(field, "")).strip().removeprefix("v")
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    text = str(values.get(field, ""))
+    if text and not (text.isdecimal() and len(text) < 10):
         raise UsageError(f"Invalid version {text[:40]!r}: expected a number, as in 3.")
-    return int(text)
+    return int(text) if text else None
 
 
 async def _show_tool(
@@ -119,93 +109,46 @@ async def _show_tool(
         except ToolUnavailable as damaged:
             problem, entry = problem or str(damaged), library.entry(name)
     page = await anyio.to_thread.run_sync(_describe, app, entry, stored)
-    page |= {"problem": problem, "standing": describe_standing(entry)}
-    return await anyio.to_thread.run_sync(partial(render, request, "tool.html", status=status, **page))
+    show = partial(render, request, "tool.html", status=status, problem=problem, **page)
+    return await anyio.to_thread.run_sync(show)
 
 
 def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> dict[str, Any]:
     """What the page shows of a tool, and of the version of it that could be read; blocks."""
-    library = app.library
-    manifest = stored.manifest if stored else entry.manifest
+    tools, manifest = app.library.tools, stored.manifest if stored else entry.manifest
     name, version = manifest.name, manifest.version
-    origin = library.tools.origin(name, version)
-    waiting = waiting_versions(library).get(name)
+    origin, waiting = tools.origin(name, version), app.library.waiting_versions()
     page = {
         "entry": entry,
         "manifest": manifest,
         "stored": stored,
-        "badges": badges_of(entry, waiting, reviewed=origin.reviewed),
-        "waiting": waiting,
+        "origin": origin,
+        "waiting": next((each for each in waiting if each.manifest.name == name), None),
+        "standing": describe_standing(entry),
     }
     if stored is None:
         return page
-    report, granted = stored.report, library.effective_grants.of(manifest)
-    sandboxes = library.tools.sandboxes_of(name, version)
-    last_call = library.tools.last_calls([name]).get(name)
-    days = list_days(DAYS)
-    use = library.tools.daily_use(name, days[0])
+    granted, days = app.library.effective_grants.of(manifest), list_days(DAYS)
+    rows, use = (
+        evidence_rows(stored.report, tools.sandboxes_of(name, version)),
+        tools.daily_use(name, days[0]),
+    )
     return page | {
         "not_here": app.calls.verifier.why_not(manifest),
         "signature": signature_of(manifest, ALL_CHOICES),
-        "fields": form_fields(manifest.input_schema),
-        "stages": evidence_of(report, sandboxes).stages,
-        "evidence": _group(evidence_rows(report, sandboxes)),
-        "less": LESS,
-        "rests_on": what_verifies(report),
-        "examples": [_example_row(each) for each in stored.examples[:EXAMPLES]],
-        "tests": render_tests(manifest.name, stored.code, stored.examples, manifest.varies),
+        "evidence": {label: [text for other, text in rows if other == label] for label, _ in rows},
+        "rests_on": what_verifies(stored.report),
+        "tests": render_tests(name, stored.code, stored.examples, manifest.varies),
         "most": MAX_HIGHLIGHTED,
-        "versions": library.tools.versions(name),
         "asked": in_words(manifest.grants),
         "granted": None if granted is None else in_words(granted),
-        "making": _making(origin, library.tools.making(name, version), stored),
+        "making": tools.making(name, version),
         "call_days": [(day, use.get(day, Use()).calls) for day in days],
         "failure_days": [(day, use.get(day, Use()).failures) for day in days],
-        "last_call": last_call,
+        "last_call": tools.last_calls([name]).get(name),
     }
 
 
-def _group(rows: list[tuple[str, str]]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for label, text in rows:
-        groups.setdefault(label, []).append(text)
-    return groups
-
-
-def _example_row(example: Example) -> tuple[str, str, str]:
-    """Arguments, what is said of the result, and the result."""
-    said = example.as_json()
-    (kind,) = example.outcome_fields
-    outcome = said[kind] if kind == "check" else json.dumps(said[kind], ensure_ascii=False)
-    return json.dumps(said.get("arguments", {}), ensure_ascii=False), kind, outcome
-
-
-def _making(origin: Origin, rows: list[JournalRow], stored: StoredVersion) -> list[tuple[str, str]]:
-    """How a version came to be, as labels and what there is to say."""
-    report, events = stored.report, {row.event for row in rows}
-    told = next((row.detail for row in reversed(rows) if row.event == "synthesis"), {})
-    client = str(told.get("client") or origin.made_by)
-    if "starter installed" in events:
-        how = "a starter tool, which came with alita"
-    elif "adopted" in events:
-        how = "found in a folder of this home, without a catalogue that knows it"
-    elif report.recorded:
-        how = f"made of {len(report.recorded.runs)} runs of code"
-    elif report.written_from or report.agreement:
-        how = "written by models from a description"
-    else:
-        how = "code and tests that a client sent"
-    models = told.get("models")
-    found = [("how", how), ("client", client)]
-    if isinstance(models, dict):
-        found += [(str(role), str(model)) for role, model in models.items()]
-    found += [("request", report.written_from.request)] if report.written_from else []
-    return [(label, text) for label, text in found if text]
-
-
-def _pack(folder: Path) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.iterdir()):
-            archive.write(path, f"{folder.name}/{path.name}")
-    return packed.getvalue()
+def describe_standing(entry: CatalogueEntry) -> str:
+    """What the actions of the page change, as in `v3, enabled, pinned`."""
+    return f"v{entry.manifest.version}, {entry.state}{', pinned' if entry.pinned else ''}"

@@ -1,151 +1,120 @@
-"""Calls of tools from a form: begun, watched, cancelled, and their results shown or downloaded."""
+"""Calls of tools from the form of their page."""
 
 from __future__ import annotations
 
 import base64
 import json
-import logging
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import Any
 
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from alita_mcp.app.app import App
 from alita_mcp.app.calls import ToolRunResult
-from alita_mcp.errors import AlitaError, Cancelled, InvalidArguments, SandboxError, ToolNotFound
-from alita_mcp.machine import edge_error
-from alita_mcp.owners import USER
-from alita_mcp.progress import ReportStage
-from alita_mcp.toolsmith.jobs.jobs import Job
+from alita_mcp.errors import InvalidArguments, SandboxError
+from alita_mcp.library.background import background
+from alita_mcp.owners import ClientIdentity
+from alita_mcp.progress import ignore_stage
+from alita_mcp.values import Schema
 from alita_mcp.verification.images import decode_image
 from alita_mcp.web.pages.tool import read_version
 from alita_mcp.web.rendering import render
-from alita_mcp.web.schema_form import read_form
-from alita_mcp.web.site import WEB_PAGE, Site
+from alita_mcp.web.site import Site
 
-SHOWN_WITHIN_S = 1.0
-"""A call that takes longer is shown as running, and asked about again as often."""
-MAX_SHOWN = 20_000
-"""Characters of a result that the page shows; the whole can be downloaded."""
-log = logging.getLogger(__name__)
-
-
-class FinishedCall(NamedTuple):
-    """What a call gave."""
-
-    answer: ToolRunResult
-    picture: str
-    """Its image as PNG in base64; empty where it is none, or cannot be drawn."""
-
-    @property
-    def text(self) -> str:
-        """Its value for a reader."""
-        value = self.answer.structured_content if self.answer.is_image else self.answer.result.value
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+WEB_PAGE = ClientIdentity(client="web page")
+"""Who calls, in the journal."""
+PREFIX = "argument."
+"""Before a parameter's name in the name of its field."""
+MAX_SHOWN = 200_000
+"""Characters of a result."""
 
 
 def routes(site: Site) -> list[Route]:
-    """The routes of these pages."""
+    """The route of these calls."""
 
-    async def begin(request: Request) -> Response:
+    async def call(request: Request) -> Response:
+        """Calls a tool, and shows the result; a browser that does not wait for it cancels the call."""
         app, name, form = await site.app(), request.path_params["name"], await request.form()
-        version = read_version(form)
-        stored = await app.library.read(name, version)
+        manifest = (await app.library.read(name, read_version(form))).manifest
+        is_current = manifest.version == app.library.entry(name).manifest.version
+        arguments = read_form(manifest.input_schema, form)
+        version, began = None if is_current else manifest.version, time.monotonic()
+        with anyio.CancelScope() as wanted:
+            async with background() as tasks, app.preparation.report(ignore_stage):
+                tasks.start_soon(_cancel_when_gone, request, wanted)
+                answer = await app.run_tool(name, arguments, version, identity=WEB_PAGE)
+                picture = await _draw_picture(app, answer)
+                tasks.cancel_scope.cancel()
+            is_part = request.headers.get("hx-request") == "true"
+            page = partial(
+                render,
+                request,
+                "_call.html" if is_part else "call.html",
+                answer=answer,
+                picture=picture,
+                text=_text_of(answer),
+                seconds=round(time.monotonic() - began, 1),
+                most=MAX_SHOWN,
+            )
+            return await anyio.to_thread.run_sync(page)
+        return Response()
+
+    return [Route("/ui/library/{name}/calls", call, methods=["POST"])]
+
+
+def read_form(schema: Schema, form: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a filled-in form stands for; an empty field of an optional parameter leaves it out.
+
+    Raises:
+        InvalidArguments: a field does not hold what its type wants.
+    """
+    arguments: dict[str, Any] = {}
+    for name, node in schema.get("properties", {}).items():
+        text = str(form.get(PREFIX + name, ""))
+        if not text and not (name in schema.get("required", ()) and PREFIX + name in form):
+            continue
+        if node.get("type") == "string":
+            arguments[name] = text.replace("\r\n", "\n")  # browsers send line ends so
+            continue
         try:
-            arguments = read_form(stored.manifest.input_schema, form)
-        except InvalidArguments as wrong:
-            return _render_call(request, name=name, job=None, failure=wrong)
-        if version == app.library.entry(name).manifest.version:
-            version = None  # it is called as clients call it
-        job = app.jobs.start_run(_work(app, name, arguments, version), USER, tool="run_tool")
-        if not _is_part(request):
-            return RedirectResponse(f"/ui/library/{quote(name)}/calls/{job.id}", status_code=303)
-        return await _show_call(request, name, job)
-
-    async def show(request: Request) -> Response:
-        return await _show_call(request, request.path_params["name"], await find_call(request))
-
-    async def cancel(request: Request) -> Response:
-        job = await find_call(request)
-        await (await site.app()).jobs.cancel(job)
-        if not _is_part(request):
-            return RedirectResponse(request.url.path.removesuffix("/cancel"), status_code=303)
-        return await _show_call(request, request.path_params["name"], job)
-
-    async def download(request: Request) -> Response:
-        """The whole result: an image as it is, a text as it is, anything else as JSON."""
-        job = await find_call(request)
-        if job.outcome is None or not job.outcome.answer.result.ok:
-            raise ToolNotFound("This call has no result.", hint="Call the tool again.")
-        answer, name = job.outcome.answer, job.outcome.answer.manifest.name
-        kind, content = "json", job.outcome.text.encode("utf-8", "replace")
-        if answer.is_image:
-            kind, content = answer.result.value["format"], decode_image(answer.result.value)
-        elif isinstance(answer.result.value, str):
-            kind = "txt"
-        types = {"json": "application/json", "txt": "text/plain", "png": "image/png", "svg": "image/svg+xml"}
-        headers = {"content-disposition": f'attachment; filename="{name}.{kind}"'}
-        return Response(content, media_type=types[kind], headers=headers)
-
-    async def find_call(request: Request) -> Job[FinishedCall]:
-        app = await site.app()
-        return app.jobs.find_job(request.path_params["call"], "run_tool", owner=USER)
-
-    call = "/ui/library/{name}/calls/{call}"
-    return [
-        Route("/ui/library/{name}/calls", begin, methods=["POST"]),
-        Route(call, show),
-        Route(f"{call}/cancel", cancel, methods=["POST"]),
-        Route(f"{call}/result", download),
-    ]
+            arguments[name] = json.loads(text)
+        except (ValueError, RecursionError) as broken:
+            raise InvalidArguments(
+                f"{name}: {text[:40]!r} is not JSON of the type {node.get('type', 'any')}.",
+                hint='Lists are written as in ["a", "b"], objects as in {"key": 1}.',
+            ) from broken
+    return arguments
 
 
-def _work(app: App, name: str, arguments: dict[str, Any], version: int | None) -> Any:
-    async def work(on_stage: ReportStage) -> FinishedCall:
-        await on_stage("running")
-        async with app.preparation.report(on_stage):
-            answer = await app.run_tool(name, arguments, version, identity=WEB_PAGE, on_stage=on_stage)
-        png: bytes | None = None
-        if answer.is_image and answer.result.value["format"] == "png":
-            png = decode_image(answer.result.value)
-        elif answer.is_image:
-            with suppress(SandboxError):  # the SVG itself can be downloaded
-                png = await app.calls.draw_svg(answer)
-        return FinishedCall(answer, base64.b64encode(png or b"").decode())
-
-    return work
+async def _cancel_when_gone(request: Request, scope: anyio.CancelScope) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
 
 
-async def _show_call(request: Request, name: str, job: Job[FinishedCall]) -> Response:
-    with anyio.move_on_after(SHOWN_WITHIN_S):
-        await job.done.wait()
-    failure: AlitaError | None = None
-    if job.failure is not None:
-        found = edge_error(job.failure)
-        if isinstance(found, Cancelled):
-            failure = Cancelled("The call was cancelled.")
-        elif isinstance(found, AlitaError):
-            failure = found
-        else:
-            log.error("A call of %s from the page failed", name, exc_info=found)
-            failure = AlitaError("Internal error.", hint="The server's log has the details.")
-    seconds = round((job.finished or time.monotonic()) - job.started, 1)
-    show = partial(
-        _render_call, request, name=name, job=job, failure=failure, seconds=seconds, most=MAX_SHOWN
-    )
-    return await anyio.to_thread.run_sync(show)
+async def _draw_picture(app: App, answer: ToolRunResult) -> str:
+    """The image that a tool returned, as PNG in base64; empty where it is none, or cannot be drawn."""
+    if not answer.is_image:
+        return ""
+    if answer.result.value["format"] == "png":
+        return str(answer.result.value["data"])
+    png = None
+    with suppress(SandboxError):  # its text is shown
+        png = await app.calls.draw_svg(answer)
+    return base64.b64encode(png or b"").decode()
 
 
-def _render_call(request: Request, **values: Any) -> Response:
-    return render(request, "_call.html" if _is_part(request) else "call.html", **values)
-
-
-def _is_part(request: Request) -> bool:
-    return request.headers.get("hx-request") == "true"
+def _text_of(answer: ToolRunResult) -> str:
+    value = answer.result.value
+    if answer.is_image and value["format"] == "svg":
+        value = decode_image(value).decode("utf-8", "replace")
+    elif answer.is_image:
+        value = answer.structured_content
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

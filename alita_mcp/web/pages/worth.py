@@ -17,22 +17,22 @@ from alita_mcp.library.library import Library
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
 
-SPANS = (30, 90, 365)
+DAYS = 90
 BYTES_PER_TOKEN = 4
 """Of Python code, about, with the tokenizers of 2026."""
-MAX_TOOLS = 20
 
 
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
 
     async def show_worth(request: Request) -> Response:
-        asked = request.query_params.get("days", "")
-        span = int(asked) if asked in map(str, SPANS) else SPANS[0]
         app = await site.app()
         await app.library.settle()
-        found = await anyio.to_thread.run_sync(count_worth, app.library, span)
-        return render(request, "worth.html", **found)
+        found = await anyio.to_thread.run_sync(count_worth, app.library)
+        minutes = round(LEADS_WITHIN_S / 60)
+        return render(
+            request, "worth.html", **found, minutes=minutes, kept=DAYS_KEPT, bytes_per_token=BYTES_PER_TOKEN
+        )
 
     return [Route("/ui/worth", show_worth)]
 
@@ -43,24 +43,12 @@ def list_days(span: int) -> list[str]:
     return [date.isoformat(today - timedelta(days=back)) for back in reversed(range(span))]
 
 
-def count_worth(library: Library, span: int) -> dict[str, Any]:
-    """What the page shows of the last so many days; reads the catalogue."""
-    names = list_days(span)
+def count_worth(library: Library) -> dict[str, Any]:
+    """The days that the page shows, and their totals; reads the catalogue."""
+    names = list_days(DAYS)
     use, searches = library.tools.daily_use_of_grown(names[0]), library.tools.daily_searches(names[0])
-    days = [(day, use.get(day, Use()), searches.get(day, SearchCount())) for day in names]
     return {
-        "days": days,
-        "spans": SPANS,
-        "answered": sum(each.calls - each.failures for _, each, _ in days),
-        "failed": sum(each.failures for _, each, _ in days),
-        "searches": sum(each.searches for *_, each in days),
-        "called": sum(each.called for *_, each in days),
-        "tokens": sum(each.code_bytes for _, each, _ in days) // BYTES_PER_TOKEN,
-        "answered_days": [(day, each.calls - each.failures) for day, each, _ in days],
-        "token_days": [(day, each.code_bytes // BYTES_PER_TOKEN) for day, each, _ in days],
-        "tools": library.tools.use_of_grown(names[0], MAX_TOOLS),
-        "has_any": bool(use or searches),
-        "bytes_per_token": BYTES_PER_TOKEN,
-        "minutes": round(LEADS_WITHIN_S / 60),
-        "kept": DAYS_KEPT,
+        "days": [(day, use.get(day, Use()), searches.get(day, SearchCount())) for day in names],
+        "use": sum(use.values(), Use()),
+        "searches": sum(searches.values(), SearchCount()),
     }

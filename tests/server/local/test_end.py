@@ -119,6 +119,13 @@ async def test_a_server_ends_without_clients_and_work_and_not_before(user: User)
             await server.stays()
 
 
+async def test_a_server_that_is_asked_to_stop_ends_its_connections_and_itself(user: User) -> None:
+    async with ending(user, IDLE_S) as server, server.client():
+        connection = await anyio.to_thread.run_sync(endpoint.connect, user.endpoint(), "stop")
+        with connection.socket:
+            assert await anyio.to_thread.run_sync(connection.socket.recv, 1) == b""
+
+
 async def test_a_server_does_not_end_under_an_open_page(user: User) -> None:
     async with ending(user, 0, has_work=True) as server:
         server.pages.open = 1

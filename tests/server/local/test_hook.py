@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from typing import Any
 
@@ -11,6 +12,7 @@ import anyio.to_thread
 import pytest
 from mcp import StdioServerParameters
 
+from alita_mcp.clients.skills import plugin_files
 from alita_mcp.server.transports.local.endpoint import proof
 from alita_mcp.server.transports.local.hook import MAX_COMMAND, inline_programs
 from tests.server.connections import client_of
@@ -98,6 +100,23 @@ async def test_a_verified_tool_is_named_and_a_program_that_comes_back_becomes_on
 async def test_where_no_server_runs_nothing_is_said_and_none_is_started(user: User) -> None:
     assert await ask_hook(user, event(heredoc(WORKING_DAYS))) == ""
     assert user.servers() == []
+
+
+@pytest.mark.process
+async def test_the_installed_hook_imports_nothing_from_the_project(user: User) -> None:
+    planted = "import pathlib; pathlib.Path(__file__).with_name('imported').touch()"
+    for name in ("json.py", "alita_mcp.py", "sitecustomize.py"):
+        (user.folder / name).write_text(planted, encoding="utf-8")
+    configuration = user.folder / ".mcp.json"
+    hooks = json.loads(plugin_files(configuration)[user.folder / "hooks" / "hooks.json"])
+    command = shlex.split(hooks["hooks"]["PreToolUse"][0]["hooks"][0]["command"])
+    configuration.write_text(
+        '{"mcpServers": {"alita": {"env": {"ALITA_HOME": "/nowhere"}}}}', encoding="utf-8"
+    )
+    env = {**user.environment(), "PYTHONPATH": str(user.folder)}
+    done = await anyio.run_process(command, input=event(heredoc("x")), cwd=user.folder, env=env, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert not (user.folder / "imported").exists()
 
 
 BAD_EVENTS = [

@@ -99,7 +99,8 @@ class LocalClients:
                     finally:
                         accepting.cancel_scope.cancel()
                         address.unlink(missing_ok=True)
-                        await listener.aclose()
+                        with anyio.CancelScope(shield=True):  # the scope around it is cancelled
+                            await listener.aclose()
                         lock.release()  # the next server need not wait for the end of this one
                         self._closed.set()
                 for stream, duplex in list(self._connected.values()):
