@@ -47,7 +47,7 @@ def read_private_file(path: Path, *, holds_secrets: bool = False) -> str | None:
         raise refusal("it is not a regular file", "Put a file in its place, or remove it.") from None
     except OSError as unreadable:
         if unreadable.errno in (errno.ELOOP, errno.EMLINK):
-            raise refusal("it is a link", "Put the file itself in its place.") from None
+            raise refusal("it is a link", "Put the file itself in its place, or remove it.") from None
         raise refusal(
             unreadable.strerror or str(unreadable), "Make it readable for you, or remove it."
         ) from None
@@ -57,7 +57,7 @@ def read_private_file(path: Path, *, holds_secrets: bool = False) -> str | None:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
         line = content.count(b"\n", 0, wrong.start) + 1
-        raise refusal(f"line {line} is not UTF-8 text", "Save it as UTF-8.") from None
+        raise refusal(f"line {line} is not UTF-8 text", "Save it as UTF-8, or remove it.") from None
 
 
 def replace_private_file(path: Path, text: str) -> None:

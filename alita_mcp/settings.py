@@ -23,7 +23,8 @@ from pydantic_settings import (
 )
 
 from alita_mcp.errors import UsageError
-from alita_mcp.settings_file import find_line, read_settings_file
+from alita_mcp.private_files import read_private_file
+from alita_mcp.settings_file import SETTINGS_FILE, find_line, read_settings_file
 from alita_mcp.values import Value
 
 
@@ -141,6 +142,8 @@ class _SettingsFile(PydanticBaseSettingsSource):
                 f"{find_line(home, 'home')}: the home cannot be set in a file that lies in it.",
                 hint="Set ALITA_HOME, and delete the line.",
             )
+        if "token" in found:
+            read_private_file(home / SETTINGS_FILE, holds_secrets=True)
         for name in ("workspace", "secrets_file"):
             if isinstance(found.get(name), str):
                 found[name] = home / Path(found[name]).expanduser()

@@ -125,6 +125,18 @@ def test_a_file_that_somebody_else_may_have_written_is_refused_and_never_replace
     assert [each.name for each in file.parent.iterdir() if each.name.startswith(".")] == []
 
 
+@posix
+def test_a_file_with_a_token_is_its_owner_s_alone(file: Path) -> None:
+    file.write_text('token = "sixteen-letters!"\n')
+    assert read_settings().token is not None
+    file.chmod(0o644)
+    with pytest.raises(UsageError, match="others may access it") as raised:
+        read_settings()
+    assert "sixteen" not in str(raised.value)
+    file.write_text('policy = "ask"\n')
+    assert read_settings().policy == "ask"
+
+
 def test_the_command_line_says_it_in_two_lines(file: Path, alita: Any) -> None:
     file.write_text("model =\n")
     said = alita("list")

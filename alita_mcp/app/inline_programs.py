@@ -17,7 +17,7 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.search.answer import band
+from alita_mcp.library.search.answer import MATCH_FROM
 from alita_mcp.owners import USER
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.program import MAX_CODE
@@ -28,20 +28,11 @@ LEAST_NODES = 15
 """Smaller programs, in nodes of their syntax, are typed sooner than a tool is called."""
 SAME_FROM = 0.4
 """A program and a tool are the same code where so much of each, literals and names aside, is in the other."""
-SHARED_FROM = 0.6
-"""So much of a program's names must be in a tool whose description fits."""
-NEEDED_WORDS = {"match": 1, "possible": 3}
-"""So many names at least, by how well the description fits."""
+SHARED_FROM = 0.5
+"""So much of a program's names must be in a tool that search finds for its description."""
 MAX_TOOLS = 500
 """So many tools are compared by their code, those that are used most."""
 _BUILTINS = frozenset(dir(builtins))
-_COMMON = """
-add append args argv count data decode dump dumps encode endswith exit extend fields file find format get group index
-input item items join json key keys kwargs line lines list load loads lower main match math name names number numbers
-out output parse pathlib path pop read read_text replace result results row rows search self sort split splitlines
-start startswith strip sub sys text title update upper value values word words
-""".split()  # noqa: SIM905
-"""Names that say little about what code does."""
 _ACTING = frozenset("""
 ctypes ftplib http mkdir multiprocessing os psutil rename request requests rmdir save savefig shutil signal smtplib
 socket sqlite3 subprocess to_csv to_json touch unlink write write_bytes write_text writelines
@@ -57,7 +48,7 @@ class Outline:
     shapes: dict[int, int]
     """Statements and expressions without names and literals, by their hash, each with its number of nodes."""
     words: frozenset[str]
-    """Names in it that are not common ones."""
+    """Names in it, but for those of Python itself."""
     modules: frozenset[str]
     """Imported modules that are not of the standard library."""
     nodes: int
@@ -89,7 +80,7 @@ def outline_of(code: str) -> Outline | None:
         _shape(tree, _BUILTINS | bound, shapes)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    words = {word for word in words if len(word) > 2} - _BUILTINS - {*_COMMON}
+    words = {word for word in words if len(word) > 2} - _BUILTINS
     return Outline(shapes, frozenset(words), frozenset(modules - sys.stdlib_module_names), len(nodes))
 
 
@@ -155,16 +146,15 @@ class InlinePrograms:
         for entry, tool in tools.values():
             if program.is_same(tool):
                 return entry
-        # 2. A tool is described as it is, and has most of its names.
+        # 2. A tool is described as it is, and has half of its names.
         if not description.strip() or program.words & _ACTING:
             return None
         for hit in (await self._library.search(description, 3)).results:
-            needed = NEEDED_WORDS.get(band(hit.score))
-            if needed is None or hit.name not in tools:
+            if hit.score < MATCH_FROM or hit.name not in tools:
                 continue
             entry, tool = tools[hit.name]
             shared = len(program.words & tool.words)
-            if program.modules <= tool.modules and shared >= max(needed, SHARED_FROM * len(program.words)):
+            if program.modules <= tool.modules and shared >= max(1, SHARED_FROM * len(program.words)):
                 return entry
         return None
 

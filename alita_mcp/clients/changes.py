@@ -7,7 +7,6 @@ import difflib
 import itertools
 import json
 import os
-import shlex
 import stat
 import tempfile
 from collections.abc import Container, Iterator, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from alita_mcp.clients.table import CLIENTS, KEPT, KEY, Client, Launch, Remote
+from alita_mcp.clients.table import CLIENTS, KEPT, KEY, ONLY_REMOTE, ONLY_STARTED, Client, Launch, Remote
 from alita_mcp.errors import UsageError
 
 MAX_BYTES = 1_000_000
@@ -25,7 +24,8 @@ MAX_BYTES = 1_000_000
 BACKUP = ".alita-backup"
 BOM = b"\xef\xbb\xbf"
 HIDDEN = "***"
-SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE")
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE", "'ENV", "HEADERS")
+"""In the names that lead to a text."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ def plan_install(name: str, client: Client, server: Launch | Remote, file: Path 
     wanted = client.entry_for(server)
     opened = _open(client, file)
     form, present = format_of(client), _entry(opened.document, client)
-    entry = wanted if present is None else _merge(client, present, wanted)
+    entry = wanted if present is None else _merge(server, present, wanted)
     with _explained(opened.file):
         if present is None:
             after = _add(client, opened.text, opened.document, entry)
         else:
             after = _sync(form, opened.text, (client.servers_key, KEY), present, entry)
-        _require(client, after, _with_entry(opened.document, client, entry))
+        _require(client, after, opened.document, entry)
     holds_token = isinstance(server, Remote) and not client.reference
     return Change(
         name, client, opened.file, opened.target, opened.before, opened.bom + after, entry, holds_token
@@ -153,7 +153,7 @@ def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Chang
                 return planned(None if backup is None else old)
     with _explained(opened.file):
         after = format_of(client).drop(opened.text, (client.servers_key, KEY))
-        _require(client, after, _with_entry(opened.document, client, None))
+        _require(client, after, opened.document, None)
     return planned(opened.bom + after)
 
 
@@ -167,19 +167,30 @@ def apply_change(change: Change) -> Path | None:
         return None
     target = change.target
     try:
-        _require_writable(target, change.file)
-        if read_file(target, change.file) != change.before:
-            raise UsageError(f"{change.file} changed meanwhile; nothing was written.", hint="Try again.")
+        problem = "changed meanwhile" if read_file(target, change.file) != change.before else ""
+        if os.name == "posix" and target.exists():
+            found = target.stat()
+            if not found.st_mode & 0o222:
+                problem = "is read-only"
+            elif os.geteuid() not in (0, found.st_uid):
+                problem = f"belongs to another user ({found.st_uid})"
+        if problem:
+            raise UsageError(
+                f"{change.file} {problem}; nothing was written.", hint="See to that, then try again."
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
-        backup = None
-        if change.before is not None and change.after is not None:
-            backup = _keep_backup(target, change.before, is_private=change.is_private)
         if change.after is None:
             target.unlink()
-            for copy_of_ours in (each for each in _backups(target) if _holds_ours_alone(change.client, each)):
-                copy_of_ours.unlink()
-        else:
-            write_whole(target, change.after, like=target, is_private=change.is_private)
+            for old in _backups(target):  # copies of earlier entries of ours
+                with suppress(ValueError):
+                    document = format_of(change.client).read(old.read_bytes().removeprefix(BOM))
+                    if not any(_others(document, change.client).values()):
+                        old.unlink()
+            return None
+        backup = None
+        if change.before is not None:
+            backup = _keep_backup(target, change.before, is_private=change.is_private)
+        write_whole(target, change.after, like=target, is_private=change.is_private)
     except OSError as refused:
         raise UsageError(
             f"{change.file} cannot be written: {refused.strerror or refused}.", hint="Nothing was changed."
@@ -191,51 +202,25 @@ def read_file(target: Path, file: Path) -> bytes | None:
     """What a configuration file holds; None where there is none.
 
     Raises:
-        UsageError: it is no regular file, another user's, read-only, too large, not UTF-8, or cannot be read.
+        UsageError: it is no regular file, too large, not UTF-8, or cannot be read.
     """
+    named = str(file) if file == target else f"{file} (a link to {target})"
     try:
         found = target.stat()
+        if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES:
+            content = target.read_bytes()
+            content.decode()
+            return content
+        problem = f"has {found.st_size:,} bytes, and the limit is {MAX_BYTES:,}"
+        if not stat.S_ISREG(found.st_mode):
+            problem = "is a folder" if stat.S_ISDIR(found.st_mode) else "is not a regular file"
     except FileNotFoundError:
         return None
     except OSError as refused:
-        raise UsageError(f"{file} cannot be read: {refused.strerror or refused}.") from refused
-    named = str(file) if file == target else f"{file} (a link to {target})"
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file"
-        raise UsageError(f"{named} is {kind}; nothing was written.", hint="--file names another file.")
-    if found.st_size > MAX_BYTES:
-        raise UsageError(
-            f"{named} has {found.st_size:,} bytes, and the limit is {MAX_BYTES:,}; nothing was written.",
-            hint="Put the entry in by hand: `alita install CLIENT --dry-run --file NEW_FILE` shows it.",
-        )
-    try:
-        content = target.read_bytes()
-        content.decode()
-    except OSError as refused:
-        raise UsageError(f"{named} cannot be read: {refused.strerror or refused}.") from refused
+        problem = f"cannot be read: {refused.strerror or refused}"
     except UnicodeDecodeError as strange:
-        raise UsageError(
-            f"{named} is not UTF-8 (byte {strange.start + 1}); nothing was written.",
-            hint="Save it as UTF-8, then try again.",
-        ) from strange
-    return content
-
-
-def _require_writable(target: Path, file: Path) -> None:
-    """Raises UsageError where replacing a file would get round its owner's will."""
-    if os.name != "posix" or not target.exists():
-        return
-    found = target.stat()
-    if os.geteuid() not in (0, found.st_uid):
-        raise UsageError(
-            f"{file} belongs to another user ({found.st_uid}); nothing was written.",
-            hint="Run the command as that user.",
-        )
-    if not found.st_mode & 0o222:
-        raise UsageError(
-            f"{file} is read-only; nothing was written.",
-            hint=f"Run: chmod u+w {shlex.quote(str(target))}, or change what made it so.",
-        )
+        problem = f"is not UTF-8 (byte {strange.start + 1})"
+    raise UsageError(f"{named} {problem}; nothing was written.", hint="See to that, or name another --file.")
 
 
 def write_whole(target: Path, content: bytes, *, like: Path, is_private: bool) -> None:
@@ -276,13 +261,6 @@ def _backups(target: Path) -> list[Path]:
     found = target.parent.glob(f"{target.name}{BACKUP}*") if target.parent.is_dir() else ()
     files = [path for path in found if path.is_file() and path.stat().st_size <= MAX_BYTES]
     return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
-
-
-def _holds_ours_alone(client: Client, file: Path) -> bool:
-    with suppress(ValueError):
-        rest = _with_entry(format_of(client).read(file.read_bytes().removeprefix(BOM)), client, None)
-        return not any(rest.values())
-    return False
 
 
 def format_of(client: Client) -> ModuleType:
@@ -352,17 +330,13 @@ def _entry(document: Mapping[str, Any], client: Client) -> Any:
     return servers.get(KEY) if isinstance(servers, dict) else None
 
 
-def _with_entry(document: Mapping[str, Any], client: Client, entry: Any) -> dict[str, Any]:
-    """The document with another entry of ours in place of the one it has; with None, without it."""
-    servers = document.get(client.servers_key) or ([] if client.is_list else {})
-    new: Any
+def _others(document: Mapping[str, Any], client: Client) -> dict[str, Any]:
+    """The document without our entry."""
+    servers, ours = document.get(client.servers_key) or {}, _entry(document, client)
+    rest: Any = [each for each in servers if each is not ours]
     if isinstance(servers, dict):
-        new = {key: value for key, value in servers.items() if key != KEY} | ({KEY: entry} if entry else {})
-    else:
-        ours = _entry(document, client)
-        new = [entry if each is ours else each for each in servers if entry or each is not ours]
-        new += [entry] if entry and ours is None else []
-    return {**document, client.servers_key: new}
+        rest = {key: value for key, value in servers.items() if key != KEY}
+    return {**document, client.servers_key: rest or None}
 
 
 def _add(client: Client, text: bytes, document: Mapping[str, Any], entry: Mapping[str, Any]) -> bytes:
@@ -372,7 +346,7 @@ def _add(client: Client, text: bytes, document: Mapping[str, Any], entry: Mappin
     return bytes(format_of(client).put(text, (client.servers_key, KEY), entry))
 
 
-def _merge(client: Client, present: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+def _merge(server: Launch | Remote, present: Any, wanted: dict[str, Any]) -> dict[str, Any]:
     """Our entry with what must change in it.
 
     1. What names the server is set; of objects in it (variables, headers) our own members alone.
@@ -381,11 +355,7 @@ def _merge(client: Client, present: Any, wanted: dict[str, Any]) -> dict[str, An
     """
     if not isinstance(present, dict):
         return wanted
-    ways = [client.entry(Launch("command", (), {"A": "B"}))]
-    if client.remote_entry is not None:
-        ways.append(client.remote_entry(Remote("url", "token")))
-    here = max(ways, key=lambda way: len(way.keys() & wanted.keys()))
-    foreign = {name for way in ways for name in way} - here.keys() - KEPT
+    foreign = (ONLY_REMOTE if isinstance(server, Launch) else ONLY_STARTED) - wanted.keys()
 
     def merged(present: dict[str, Any], wanted: dict[str, Any], kept: Container[str]) -> dict[str, Any]:
         result = dict(present)
@@ -413,10 +383,10 @@ def _sync(form: ModuleType, text: bytes, path: tuple[str, ...], present: Any, wa
 _MISSING = object()
 
 
-def _require(client: Client, text: bytes, expected: Mapping[str, Any]) -> None:
-    """Raises ValueError unless the text says what it is to say: then nothing else has changed in it."""
-    key, found = client.servers_key, format_of(client).read(text)
-    if {**found, key: found.get(key) or None} != {**expected, key: expected.get(key) or None}:
+def _require(client: Client, text: bytes, document: Mapping[str, Any], entry: Any) -> None:
+    """Raises ValueError unless the text holds this entry of ours, and else what the document holds."""
+    found = format_of(client).read(text)
+    if _entry(found, client) != entry or _others(found, client) != _others(document, client):
         raise ValueError("it would say something else")
 
 
@@ -443,23 +413,16 @@ def _hide(text: str, secret: str) -> str:
 
 
 def _secrets(value: Any, path: tuple[str, ...], servers_key: str) -> Iterator[str]:
-    """Every text in a document that is a credential, or may be one.
-
-    1. The value of a name that says so, and of every variable and header but the settings of this server.
-    2. In entries of other servers: arguments and addresses, which hold keys too.
-    """
+    """Every text in a document that may be a credential: by its name, or anywhere in the entry of another server."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield from _secrets(each, (*path, str(name)), servers_key)
     elif isinstance(value, list):
         for each in value:
-            name = each.get("name", "") if isinstance(each, dict) else ""
-            yield from _secrets(each, (*path, str(name)), servers_key)
+            name = str(each.get("name")) if isinstance(each, dict) else ""
+            yield from _secrets(each, (*path, name), servers_key)
     elif isinstance(value, str) and value and path:
-        name, words = path[-1], {word.lower() for word in path}
-        is_named = any(word in part.upper() for word in SECRET_WORDS for part in path)
-        is_variable = words & {"env", "envs", "environment", "headers"} and not name.startswith("ALITA_")
-        is_start = words & {"args", "command"} or name.lower().endswith(("url", "uri"))
-        is_others = path[0] == servers_key and KEY not in path and is_start
-        if is_named or is_variable or is_others:
+        is_others = path[0] == servers_key and KEY not in path
+        is_setting = path[-1].startswith("ALITA_") and "TOKEN" not in path[-1]
+        if is_others or (not is_setting and any(word in str(path).upper() for word in SECRET_WORDS)):
             yield value

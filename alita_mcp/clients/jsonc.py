@@ -22,7 +22,7 @@ def read(text: bytes) -> dict[str, Any]:
     if not plain.strip():
         return {}
     try:
-        value = json.loads(plain, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        value = json.loads(plain, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as broken:
         raise ValueError(f"line {broken.lineno}, column {broken.colno}: {broken.msg}") from broken
     if not isinstance(value, dict):
@@ -81,8 +81,8 @@ def drop(text: bytes, path: Path) -> bytes:
 def _insert(text: bytes, node: Any, key: str, value: Any, unit: bytes) -> bytes:
     """The document with a new last member of an object.
 
-    1. Its last member ends a line: a line for ours, indented as that one.
-    2. It is empty, and begins on a line of its own or spans lines: a line for ours, one step in.
+    1. It is empty: a line for ours, one step in.
+    2. Its last member ends a line: a line for ours, indented as that one.
     3. It stands on one line: ours goes there too.
     """
     pairs = [child for child in node.named_children if child.type == "pair"]
@@ -92,8 +92,6 @@ def _insert(text: bytes, node: Any, key: str, value: Any, unit: bytes) -> bytes:
     name = json.dumps(key, ensure_ascii=False).encode() + b": "
     if not pairs:
         outer = _indent(text, node.start_byte)
-        if b"\n" not in text[node.start_byte : close] and not _begins_line(text, node):
-            return text[:at] + name + json.dumps(value, ensure_ascii=False).encode() + text[at:]
         member = newline + outer + unit + name + _render(text, value, outer + unit, unit)
         return text[:at] + member + (b"" if b"\n" in tail else newline + outer) + text[at:]
     last = pairs[-1]
@@ -180,10 +178,6 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _refuse_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
-
-
 def _newline(text: bytes) -> bytes:
     return b"\r\n" if b"\r\n" in text else b"\n"
 
@@ -203,9 +197,3 @@ def _unit(text: bytes, root: Any) -> bytes:
     """One step of indentation, as the first member shows it."""
     start = root.named_children[0].start_byte if root.named_children else 0
     return _line_start(text, start) if _line_start(text, start).isspace() else b"  "
-
-
-def _begins_line(text: bytes, node: Any) -> bool:
-    """Whether an object, or the member that it is the value of, is the first thing on its line."""
-    pair = node.parent if node.parent.type == "pair" else node
-    return not _line_start(text, pair.start_byte).strip()

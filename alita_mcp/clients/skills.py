@@ -14,7 +14,7 @@ from pathlib import Path
 
 from alita_mcp import __version__
 from alita_mcp.clients.changes import Change, read_file, wired_clients, write_whole
-from alita_mcp.clients.table import CLIENTS, KEY, PLUGIN
+from alita_mcp.clients.table import KEY, PLUGIN, READS_SKILLS
 from alita_mcp.errors import UsageError
 
 ORIGIN = "alita-mcp-server"
@@ -32,9 +32,9 @@ def plan_own_files(change: Change, *, remove: bool) -> dict[Path, bytes | None]:
     wanted = {}
     if change.name == PLUGIN:
         wanted = plugin_files(change.file)
-    elif change.client.reads_skills:
-        others = (CLIENTS[each.name] for each in wired_clients() if each.name != change.name)
-        if not (remove and any(each.reads_skills for each in others)):
+    elif change.name in READS_SKILLS:
+        others = {each.name for each in wired_clients()} - {change.name}
+        if not (remove and others & READS_SKILLS):
             wanted = {SHARED_SKILL.expanduser(): skill()}
     planned = {}
     for file, content in wanted.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -74,8 +74,6 @@ class Client:
     format: Format = "json"
     is_list: bool = False
     """Whether the servers are a list, each with its `name`."""
-    reads_skills: bool = False
-    """Whether its documentation says that it reads `~/.agents/skills`."""
 
     @property
     def is_project_file(self) -> bool:
@@ -88,15 +86,13 @@ class Client:
             return platformdirs.user_config_path(self.application, appauthor=False, roaming=True) / self.file
         return self.file.expanduser()
 
-    def traces(self) -> list[str]:
-        """What shows that the client is on this machine: a folder, a program."""
-        folder = (self.folder.expanduser() if self.folder else self.usual_file().parent).absolute()
-        return [str(folder), *([f"`{self.program}` on PATH"] if self.program else [])]
+    def home(self) -> Path:
+        """The folder that shows that it is on this machine."""
+        return (self.folder or self.usual_file().parent).expanduser().absolute()
 
     def is_here(self) -> bool:
         """Whether the client is on this machine: its folder is, or its program."""
-        found = shutil.which(self.program) if self.program else None
-        return found is not None or Path(self.traces()[0]).is_dir()
+        return self.home().is_dir() or bool(self.program and shutil.which(self.program))
 
     def entry_for(self, server: Launch | Remote) -> dict[str, Any]:
         """Our entry for a server that the client starts, or reaches over HTTP.
@@ -140,7 +136,7 @@ def goose_entry(server: Launch | Remote) -> dict[str, Any]:
     if isinstance(server, Remote):
         return {**entry, "type": "streamable_http", "uri": server.url, "headers": server.headers}
     return {
-        **entry, "type": "stdio", "cmd": server.command, "args": list(server.args), "envs": dict(server.env),
+        **entry, "type": "stdio", "cmd": server.command, "args": list(server.args), "envs": dict(server.env)
     }  # fmt: skip
 
 
@@ -176,7 +172,6 @@ CLIENTS = {
         "Restart Cursor.",
         remote_entry=Remote.as_entry,
         program="cursor",
-        reads_skills=True,
     ),
     "vscode": Client(
         "VS Code",
@@ -187,17 +182,6 @@ CLIENTS = {
         reference="${env:ALITA_TOKEN}",
         program="code",
         folder=Path("~/.vscode"),
-        reads_skills=True,
-    ),
-    "vscode-user": Client(
-        "VS Code, in every folder",
-        Path("User", "mcp.json"),
-        "Start the server from the Extensions view of VS Code (MCP SERVERS - INSTALLED).",
-        "servers",
-        lambda launch: {"type": "stdio", **launch.as_entry()},
-        application="Code",
-        program="code",
-        reads_skills=True,
     ),
     "windsurf": Client(
         "Windsurf",
@@ -211,7 +195,6 @@ CLIENTS = {
         Path("~/.gemini/settings.json"),
         "Restart gemini. It starts no server in a folder that it does not trust.",
         program="gemini",
-        reads_skills=True,
     ),
     "cline": Client(
         "Cline",
@@ -224,11 +207,7 @@ CLIENTS = {
         folder=Path("~/.cline"),
     ),
     "copilot-cli": Client(
-        "Copilot CLI",
-        Path("~/.copilot/mcp-config.json"),
-        "Restart copilot.",
-        program="copilot",
-        reads_skills=True,
+        "Copilot CLI", Path("~/.copilot/mcp-config.json"), "Restart copilot.", program="copilot"
     ),
     "qwen-code": Client(
         "Qwen Code",
@@ -246,7 +225,6 @@ CLIENTS = {
         Remote.as_entry,
         application="Zed" if sys.platform == "win32" else "",
         program="zed",
-        reads_skills=True,
     ),
     "opencode": Client(
         "opencode",
@@ -258,17 +236,6 @@ CLIENTS = {
         reference="{env:ALITA_TOKEN}",
         program="opencode",
         folder=Path("~/.config/opencode"),
-        reads_skills=True,
-    ),
-    "opencode-user": Client(
-        "opencode, in every folder",
-        Path("~/.config/opencode/opencode.json"),
-        "Restart opencode.",
-        "mcp",
-        opencode_entry,
-        lambda remote: remote.as_entry(type="remote"),
-        program="opencode",
-        reads_skills=True,
     ),
     "codex": Client(
         "Codex CLI",
@@ -281,7 +248,6 @@ CLIENTS = {
         reference="ALITA_TOKEN",
         program="codex",
         format="toml",
-        reads_skills=True,
     ),
     "goose": Client(
         "Goose",
@@ -293,7 +259,6 @@ CLIENTS = {
         application="Block" if sys.platform == "win32" else "",
         program="goose",
         format="yaml",
-        reads_skills=True,
     ),
     "continue": Client(
         "Continue",
@@ -312,6 +277,39 @@ CLIENTS = {
     ),
 }
 """The clients under the names that `alita install` takes."""
+CLIENTS["vscode-user"] = replace(
+    CLIENTS["vscode"],
+    title="VS Code, in every folder",
+    file=Path("User", "mcp.json"),
+    application="Code",
+    afterwards="Start the server from the Extensions view of VS Code (MCP SERVERS - INSTALLED).",
+    reference="",
+    folder=None,
+)
+CLIENTS["opencode-user"] = replace(
+    CLIENTS["opencode"],
+    title="opencode, in every folder",
+    file=Path("~/.config/opencode/opencode.json"),
+    afterwards="Restart opencode.",
+    reference="",
+)
 
+READS_SKILLS = CLIENTS.keys() - {
+    PLUGIN,
+    "claude-code",
+    "claude-desktop",
+    "cline",
+    "continue",
+    "qwen-code",
+    "windsurf",
+}
+"""Those whose documentation says that they read `~/.agents/skills`."""
 KEPT = frozenset({"enabled", "name", "required", "startup_timeout_sec", "timeout", "tool_timeout_sec"})
 """What an entry gets when it is new; where a person has set it already, it stays."""
+ONLY_STARTED = frozenset(
+    {"args", "cmd", "command", "env", "environment", "envs", "source", "transport", "type"}
+)
+ONLY_REMOTE = frozenset(
+    {"bearer_token_env_var", "headers", "httpUrl", "requestOptions", "serverUrl", "type", "uri", "url"}
+)
+"""What goes from an entry when the client reaches the server in the other way."""

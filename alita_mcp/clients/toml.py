@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 import tomlkit
-from tomlkit.items import AbstractTable, InlineTable, Table
+from tomlkit.container import OutOfOrderTableProxy
+from tomlkit.items import Table
 
 
 def read(text: bytes) -> dict[str, Any]:
@@ -69,7 +70,9 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
     table: Any = document
     for key in path[:-1]:
         table = table[key]
-    is_header = isinstance(table[path[-1]], AbstractTable) and not isinstance(table[path[-1]], InlineTable)
+    if isinstance(table[path[-1]], OutOfOrderTableProxy):
+        raise ValueError("tables of others stand between ours")  # noqa: TRY004 - it is about the text
+    is_header = isinstance(table[path[-1]], Table)
     del table[path[-1]]
     shorter = _dump(document, newline)
     if not is_header:
@@ -80,7 +83,7 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
     head, rest = shorter[:start], shorter[start:]
     taken = text[start : len(text) - len(rest)]
     if head + taken + rest != text:
-        raise ValueError("our tables do not stand together")
+        raise ValueError("tables of others stand between ours")
     lines = taken.splitlines(keepends=True)
     while lines and (lines[-1].isspace() or lines[-1].startswith(b"#")):
         rest = lines.pop() + rest

@@ -50,7 +50,7 @@ def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
     node: Any = _compose(source)
     owner: Any = None
     for place, key in enumerate(path):
-        found = None if node is None or _is_null(node) else _member(node, key)
+        found = _member(node, key)
         if found is None:
             for name in reversed(path[place + 1 :]):
                 value = {name: value}
@@ -72,13 +72,10 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
         around, owner, (key, node) = node, key, found
     start, end = (key or node).start_mark.index, _end(source, node, key)
     if around.flow_style:
-        rest = source[end:].lstrip()
-        if rest.startswith(","):
-            end = len(source) - len(rest[1:].lstrip())
-        else:
-            before = source[:start].rstrip()
-            start = len(before.removesuffix(","))
-        return (source[:start] + source[end:]).encode()
+        before, after = source[:start], source[end:].lstrip()
+        if after.startswith(","):
+            return (before + after[1:].lstrip()).encode()
+        return (before.rstrip().removesuffix(",") + source[end:]).encode()
     start = source.rfind("\n", 0, start) + 1
     end = _after_comments(source, end, around.start_mark.column)
     if len(around.value) == 1 and owner is not None:
@@ -96,12 +93,10 @@ def _insert(source: str, node: Any, owner: Any, key: str, value: Any, newline: s
     3. There is no value yet: ours makes it one, below its key.
     """
     is_item = isinstance(node, SequenceNode)
-    if node is not None and isinstance(node, CollectionNode) and node.flow_style:
+    if isinstance(node, CollectionNode) and node.flow_style:
         member = _flow(value) if is_item else f"{json.dumps(key)}: {_flow(value)}"
         at = node.start_mark.index + 1
         return source[:at] + member + (", " if node.value else "") + source[at:]
-    if isinstance(node, ScalarNode) and node.value:  # `null` or `~`
-        return source[: node.start_mark.index] + _flow({key: value}) + source[node.end_mark.index :]
     if isinstance(node, CollectionNode):
         column = node.start_mark.column
         at = _after_comments(source, _end(source, node, owner), column)
@@ -124,11 +119,9 @@ def _member(node: Any, key: str) -> tuple[Any, Any] | None:
     """The nodes of a member's key and value; an item of a list has no key."""
     if isinstance(node, MappingNode):
         return next((pair for pair in node.value if pair[0].value == key), None)
-    for item in node.value:
-        name = _member(item, "name") if isinstance(item, MappingNode) else None
-        if name and name[1].value == key:
-            return None, item
-    return None
+    items = node.value if isinstance(node, SequenceNode) else ()
+    named = [(None, item) for item in items if (name := _member(item, "name")) and name[1].value == key]
+    return named[0] if named else None
 
 
 def _end(source: str, node: Any, key: Any) -> int:
@@ -149,16 +142,9 @@ def _line_end(source: str, index: int) -> int:
 def _after_comments(source: str, index: int, column: int) -> int:
     """The start of the first line after a position that is not a comment indented by more than `column`."""
     at = _line_end(source, index)
-    while at < len(source):
-        line = source[at : _line_end(source, at)]
-        if not line.lstrip(" ").startswith("#") or len(line) - len(line.lstrip(" ")) <= column:
-            break
-        at += len(line)
+    while source[at:].startswith(" " * (column + 1)) and source[at:].lstrip(" ").startswith("#"):
+        at = _line_end(source, at)
     return at
-
-
-def _is_null(node: Any) -> bool:
-    return bool(node.tag == "tag:yaml.org,2002:null")
 
 
 def _flow(value: Any) -> str:

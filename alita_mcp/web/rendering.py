@@ -18,7 +18,6 @@ from pygments.lexers import get_lexer_by_name
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from alita_mcp import __version__
 from alita_mcp.unseen import spell_hidden
 
 STATIC = Path(__file__).with_name("static")
@@ -31,17 +30,8 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     In every template: `request`, `csrf_token`, `static(name)`, and the filters `seen` (a stranger's text, hidden
     characters spelled out), `ago` and `when` (of ISO times), `code` (highlighted), `json`.
     """
-    text = (
-        templates()
-        .get_template(template)
-        .render(
-            request=request,
-            csrf_token=getattr(request.state, "csrf_token", ""),
-            version=__version__,
-            **values,
-        )
-    )
-    return HTMLResponse(text, status_code=status)
+    values |= {"request": request, "csrf_token": getattr(request.state, "csrf_token", "")}
+    return HTMLResponse(templates().get_template(template).render(values), status_code=status)
 
 
 @functools.cache
@@ -55,14 +45,7 @@ def templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals["static"] = static_url
-    environment.filters |= {
-        "seen": seen,
-        "ours": ours,
-        "ago": ago,
-        "when": when,
-        "code": code,
-        "json": to_json,
-    }
+    environment.filters |= {each.__name__: each for each in (seen, ours, ago, when, code)} | {"json": to_json}
     return environment
 
 

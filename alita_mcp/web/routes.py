@@ -36,9 +36,6 @@ from alita_mcp.web.site import Site
 FIRST_PAGE = "/ui/ask"
 STATIC = "/ui/static"
 MAX_CODE = 4_096
-MAX_SIGN_INS = 8
-"""At once: who has no session yet may hold no more connections than these."""
-SIGN_IN_WITHIN_S = 5.0
 MAX_STREAMS = 4
 """Event streams of one browser, which has six connections for all of its tabs: without a free one, none would load."""
 PAUSED = (
@@ -60,13 +57,13 @@ PAGES: Sequence[PageRoutes] = [
 def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
     """The pages; the server decides which hosts and origins may reach them."""
     sessions = site.sessions
-    signing_in = anyio.CapacityLimiter(MAX_SIGN_INS)
 
     async def enter(request: Request) -> Response:
         """Exchanges a one-time code, or the token, for a session."""
         given = request.query_params.get("code", "")
         if request.method == "POST":
-            given = await read_code(request)
+            refuse_other_pages(request)
+            given = str((await request.form(max_files=0, max_part_size=MAX_CODE)).get("code", ""))
         if not given or request.method == "HEAD":
             raise Refusal(401, NOT_SIGNED_IN)
         try:
@@ -82,21 +79,6 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
             sessions.cookie, cookie, SESSION_S, path="/ui", secure=is_secure, httponly=True, samesite="strict"
         )
         return response
-
-    async def read_code(request: Request) -> str:
-        """What somebody without a session typed; they may hold few connections, and none for long."""
-        refuse_other_pages(request)
-        try:
-            signing_in.acquire_on_behalf_of_nowait(request)
-        except anyio.WouldBlock:
-            raise Refusal(429, "Too many sign in at once.", hint="Try again in a moment.") from None
-        try:
-            with anyio.fail_after(SIGN_IN_WITHIN_S):
-                return str((await request.form(max_files=0, max_part_size=MAX_CODE)).get("code", ""))
-        except TimeoutError:
-            raise Refusal(408, "The form did not arrive in time.", hint="Send it again.") from None
-        finally:
-            signing_in.release_on_behalf_of(request)
 
     async def find_nothing(_request: Request) -> NoReturn:
         raise HTTPException(404)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +16,10 @@ import pytest
 
 from alita_mcp.cli.setup.model import PROVIDERS
 from alita_mcp.models.keys import stored_keys
-from tests.cli.conftest import Alita
+from tests.cli.conftest import PATIENCE_S, Alita
 from tests.cli.terminal import Terminal, on_terminal
 from tests.models.openai_server import Answer, Fails, Reply, Request, Sends, openai_server
+from tests.small_disk import fill, small_disk
 
 pytestmark = pytest.mark.extra("models")
 on_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX terminals")
@@ -145,6 +148,7 @@ MISSING = [
 WRONG = [
     (("--model", "x"), "--model needs --provider"),
     (("--provider", "none", "--key-env", "K"), "--key-env needs --provider"),
+    (("--key-stdin",), "--key-stdin needs --provider"),
     (("--provider", "openai", "--base-url", "http://h"), "--base-url does not go with openai"),
     (("--provider", "compatible", "--base-url", "h:80", "--model", "m", "--yes"), "Invalid base URL 'h:80'"),
     (("--provider", "ollama", "--model", "a b", "--clients", "none"), "Invalid name of a model 'a b'"),
@@ -158,7 +162,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [*MISSING, *((words, (said,)) for words, said in WRONG)], ids=range(16)
+    ("words", "said"), [*MISSING, *((words, (said,)) for words, said in WRONG)], ids=range(17)
 )
 def test_without_a_terminal_it_says_which_options_are_missing_or_wrong(
     alita: Alita, home: Path, person: Path, words: tuple[str, ...], said: tuple[str, ...],
@@ -277,6 +281,31 @@ def test_a_person_is_asked_for_model_key_and_clients_and_told_what_to_ask(
 
 @on_posix
 @pytest.mark.process
+def test_what_some_options_leave_out_is_asked_and_a_model_that_is_set_is_kept(
+    environment: dict[str, str], home: Path, person: Path
+) -> None:
+    with openai_server(answer) as (url, _):
+        words = ["setup", "--provider", "compatible", "--base-url", url, "--clients", "none", "--no-prepare"]
+        with on_terminal(words, environment, columns=200) as terminal:
+            reply(terminal, ("(not shown): ", f"{KEY}\n"), ("Model [meta/scripted]: ", "other\n"))
+            status, shown = terminal.end()
+        assert (status, kept(home)["model"]) == (0, "openai/other"), shown
+        before = (home / "alita.toml").read_bytes()
+        with on_terminal(["setup", "--no-prepare"], environment, columns=200) as terminal:
+            reply(
+                terminal,
+                ("The model is openai/other. Keep it? (y/n) [y]: ", "\n"),
+                ("mcp.json? (y/n)", "n\n"),
+            )
+            status, shown = terminal.end()
+    assert status == 0, shown
+    assert "No client is connected" in shown
+    assert (home / "alita.toml").read_bytes() == before
+    assert not is_wired(person)
+
+
+@on_posix
+@pytest.mark.process
 def test_a_key_of_this_shell_is_kept_for_clients_that_do_not_see_it(
     environment: dict[str, str], home: Path, person: Path
 ) -> None:
@@ -298,13 +327,13 @@ def test_a_key_of_this_shell_is_kept_for_clients_that_do_not_see_it(
     assert KEY not in shown
 
 
-QUESTIONS = ["Number [7]: ", "(not shown): ", "Model [", "once. (y/n) [y]: "]
+QUESTIONS = ["Keep it? (y/n) [y]: ", "Number [7]: ", "(not shown): ", "Model [", "once. (y/n) [y]: "]
 
 
 @on_posix
 @pytest.mark.process
 @pytest.mark.parametrize("end", ["\x03", "\x04"], ids=["Ctrl-C", "end of input"])
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", range(5))
 def test_whoever_ends_it_early_has_the_old_files_or_the_new_ones(
     environment: dict[str, str], home: Path, person: Path, place: int, end: str
 ) -> None:
@@ -315,7 +344,7 @@ def test_whoever_ends_it_early_has_the_old_files_or_the_new_ones(
     with openai_server(answer) as (url, _):
         environment |= {"OPENAI_BASE_URL": url}
         with on_terminal(["setup", "--clients", "cursor"], environment, columns=200) as terminal:
-            typed = ("openai\n", f"{KEY}\n", "scripted\n")
+            typed = ("n\n", "openai\n", f"{KEY}\n", "scripted\n")
             reply(terminal, *zip(QUESTIONS[:place], typed[:place], strict=True), (QUESTIONS[place], end))
             status, shown = terminal.end()
             assert termios.tcgetattr(terminal.handle)[3] & termios.ECHO
@@ -326,6 +355,62 @@ def test_whoever_ends_it_early_has_the_old_files_or_the_new_ones(
     assert "# mine" in (home / "alita.toml").read_text()
     assert is_wired(person) is is_done
     assert [each.name for each in home.iterdir() if each.name.startswith(".")] == []
+
+
+@on_posix
+@pytest.mark.process
+def test_a_server_that_says_nothing_can_be_left(
+    environment: dict[str, str], home: Path, person: Path
+) -> None:
+    heard = threading.Event()
+
+    def say_nothing(request: Request) -> Reply:
+        if request.path.endswith("/models"):
+            return MODELS
+        heard.set()
+        return None
+
+    with openai_server(say_nothing) as (url, _):
+        words = [
+            "setup",
+            "--provider",
+            "compatible",
+            "--base-url",
+            url,
+            "--model",
+            "other",
+            "--clients",
+            "none",
+        ]
+        with on_terminal(words, environment, columns=200) as terminal:
+            reply(terminal, ("(not shown): ", "\n"))
+            assert heard.wait(PATIENCE_S)
+            terminal.type("\x03")
+            status, shown = terminal.end()
+    assert (status, kept(home)) == (130, {})
+    assert "Traceback" not in shown
+
+
+def test_a_full_disk_leaves_no_half_of_anything(
+    alita: Alita, person: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    monkeypatch.setenv("PATH", os.defpath)  # for `mount`
+    disk = tmp_path / "disk"
+    with openai_server(answer) as (url, _), small_disk(disk):
+        full = disk / "home"
+        full.mkdir(mode=0o700)
+        (full / "alita.toml").write_text('model = "openai/before"\n')
+        fill(disk)
+        said = alita(
+            "--home", str(full), "setup", "--provider", "compatible", "--base-url", url, "--model", "other",
+            "--key-env", "MY_KEY", "--clients", "none", "--no-prepare",
+        )  # fmt: skip
+        assert said.status == 7
+        assert "No space left on device" in said.err
+        assert kept(full) == {"model": "openai/before"}
+        assert [each.name for each in full.iterdir() if each.name.startswith(".")] == []
+        assert stored_keys(full) == {}
 
 
 @on_posix

@@ -25,10 +25,12 @@ from alita_mcp.cli import main as command_line
 from alita_mcp.errors import AlitaError
 from alita_mcp.exception_groups import innermost_error
 from alita_mcp.library.grants.code_approvals import CodeApprovals
+from alita_mcp.models.keys import store_key
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.transports.http_token import ensure_token
 from alita_mcp.settings import read_settings
+from alita_mcp.settings_file import change_settings_file
 from alita_mcp.values import Grants
 from alita_mcp.verification.mutation import mutants, other_inputs
 from tests import warm_programs
@@ -96,6 +98,7 @@ def enter(home: Path) -> None:
         "home": home, "sandbox": IN_PROCESS, "embedder": "none", "secrets_file": home / "secrets.json",
     }  # fmt: skip
     os.environ.update({f"ALITA_{name.upper()}": str(value) for name, value in settings.items()})
+    os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 
 def command(*words: str, **options: Any) -> Said:
@@ -120,6 +123,8 @@ def fill(home: Path) -> None:
         (home / f"{name}.json").write_text(json.dumps(content))
         (home / f"{name}.json").chmod(0o600)
     enter(home)
+    change_settings_file(home, {"log_level": "warning", "docker_image": "python:3.13-slim"})
+    store_key(home, "OPENAI_API_KEY", "hunter3-hunter3")
     anyio.run(publish, home)
     for words in ("pin repeat_rows", "rollback vowel_share", "delete thrown_away"):
         must("tool", *words.split())

@@ -131,6 +131,7 @@ async def test_the_page_tells_what_was_without_a_script(settings: Settings) -> N
     assert len(page) < 60_000
     assert "&lt;img src=x onerror=alert(1)&gt;&lt;U+202E&gt;" in page
     assert "double_it" not in none.split("<ol")[1]
+    assert "Nothing here yet." in none
 
 
 async def test_what_only_the_journal_tells_appears_once(settings: Settings) -> None:

@@ -9,6 +9,7 @@ import struct
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,13 @@ def png() -> bytes:
     )
 
 
-DRAW = (
-    "import base64\nopen('table.csv', 'w').write('a,b')\nopen('drawn.svg', 'w').write('<svg/>')\n"
-    f"base64.b64decode({base64.b64encode(png()).decode()!r})"
-)
+DRAW = f"""
+import base64
+open("a #1?%25 & ä.txt", "w").write("1")
+open("table.csv", "w").write("a,b")
+open("drawn.svg", "w").write("<svg/>")
+base64.b64decode({base64.b64encode(png()).decode()!r})
+"""
 
 
 class Waiting(ScriptedModel):
@@ -118,8 +122,10 @@ async def test_a_task_is_asked_and_its_run_has_pictures_files_and_the_answer(set
         shown = await browser.get(f"{where}/files/figure-1.png")
         assert (shown.content, shown.headers["content-type"]) == (png(), "image/png")
         assert shown.headers["content-disposition"].startswith("inline")
-        for name, media_type in (("table.csv", "application/octet-stream"), ("drawn.svg", "image/svg+xml")):
-            file = await browser.get(f"{where}/files/{name}")
+        links = re.findall(f'href="({where}/files/[^"]*)" download', page)
+        files = [await browser.get(unescape(link)) for link in links]
+        assert [file.content for file in files] == [b"1", b"<svg/>", png(), b"a,b"]
+        for file, media_type in ((files[3], "application/octet-stream"), (files[1], "image/svg+xml")):
             assert (file.headers["content-type"], file.headers["content-disposition"].split(";")[0]) == (
                 media_type,
                 "attachment",
@@ -160,6 +166,8 @@ async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(sett
             token = csrf_token((await browser.get(where)).text)
             stopped = await browser.post(f"{where}/stop", data={"csrf_token": token})
             assert stopped.status_code == 303
+            again = await browser.post(f"{where}/stop", data={"csrf_token": token})
+            assert again.status_code == 303
             for page in ((await browser.get(where)).text, (await elsewhere.get(where)).text):
                 assert 'badge warn">stopped' in page
                 assert "Stopped (cancelled): It was stopped." in page

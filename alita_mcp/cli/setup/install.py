@@ -74,8 +74,9 @@ def install(
 
     def plan(name: str, known: Client) -> Change:
         if not (force or file or dry_run or known.is_here()):
+            program = f" and no `{known.program}` on PATH" if known.program else ""
             raise UsageError(
-                f"{known.title} is not on this machine: there is no {' and no '.join(known.traces())}.",
+                f"{known.title} is not on this machine: there is no {known.home()}{program}.",
                 hint="--force makes its file all the same; --file names another file.",
             )
         server = launch if http is None else remote_server(settings, known, http, dry_run=dry_run)
@@ -159,18 +160,16 @@ def change_clients(
             "Name one client, or --all; --file goes with one client.", hint=f"On this machine: {found}."
         )
     names = [client] if client else []
-    values: list[dict[str, object]] = []
-    texts: list[str] = []
-    status = 0
     if every:
         here = find_clients()
         names = [each.name for each in here if also_projects or not each.is_project_file]
-        if not names:
-            raise UsageError(
-                "None of the clients was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}."
-            )
         for name in (each.name for each in here if each.name not in names):
             output.hint(f"{CLIENTS[name].title}: its file is a project's: run `alita install {name}` there.")
+        if not names:
+            raise UsageError("No client was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}.")
+    values: list[dict[str, object]] = []
+    texts: list[str] = []
+    status = 0
     for name in names:
         known = CLIENTS[name]
         try:
@@ -186,15 +185,13 @@ def change_clients(
             values.append({"client": name, "state": "failed", "error": str(failed)})
             continue
         difference, state = change.difference(), describe_state(change, dry_run=dry_run)
-        place = (
-            str(change.file) if change.file == change.target else f"{change.file}, a link to {change.target},"
-        )
+        link = "" if change.file == change.target else f", a link to {change.target},"
         kept = f" (backup: {backup})" if backup else ""
-        said = f"{known.title}: {place} {state}{kept}. {explain(change)}".strip()
-        paths = [*map(str, own_files)]
+        said = f"{known.title}: {change.file}{link} {state}{kept}. {explain(change)}".strip()
+        paths = [str(file) for file in own_files]
         if paths:
             said += f" {'Without' if also_projects else 'With'} it: {', '.join(paths)}."
-        texts.append(f"{difference}\n{said}" if difference else said)
+        texts.append(f"{difference}\n{said}".lstrip())
         values.append({
             "client": name, "file": str(change.file), "target": str(change.target), "state": state,
             "backup": str(backup) if backup else None, "difference": difference, "own_files": paths,

@@ -96,13 +96,15 @@ def offer_model(output: Output, *, once: bool = False) -> bool:
     if once and (home / SETTINGS_FILE).exists():
         return False
     if output.ask_yes("No model is configured. Set one up now?"):
-        set_up_model(ModelAnswers(), settings, output)
+        set_up_model(ModelAnswers(), settings, output, can_ask=True)
     elif once:
         change_settings_file(home, {})
     return model_problem(read_settings()) is None
 
 
-def set_up_model(answers: ModelAnswers, settings: Settings, output: Output) -> dict[str, Any]:
+def set_up_model(
+    answers: ModelAnswers, settings: Settings, output: Output, *, can_ask: bool
+) -> dict[str, Any]:
     """Asks what the answers leave out, tries the model, and keeps it in `alita.toml`; returns what was kept.
 
     Raises:
@@ -113,7 +115,7 @@ def set_up_model(answers: ModelAnswers, settings: Settings, output: Output) -> d
     import anyio
 
     from alita_mcp.extras import require_extra
-    from alita_mcp.models.keys import store_key
+    from alita_mcp.models.keys import KEYS_FILE, store_key
     from alita_mcp.models.trial import try_model
     from alita_mcp.settings import absolute_home, key_from, read_settings
     from alita_mcp.settings_file import change_settings_file
@@ -126,12 +128,12 @@ def set_up_model(answers: ModelAnswers, settings: Settings, output: Output) -> d
             output.note("No model: the connected agent writes the code.")
             return {"provider": NONE, "model": None}
         require_extra("models")
-        chosen, key = ask_model(PROVIDERS[name], answers, settings, output)
+        chosen, key = ask_model(PROVIDERS[name], answers, settings, output, can_ask=can_ask)
         try:
             with output.progress(f"trying {chosen.name}"):
                 answered = anyio.run(try_model, chosen, key)
         except ModelError as failed:
-            if not has_terminal() or output.as_json:
+            if not can_ask:
                 raise
             output.note(f"✗ {failed}")
             match output.ask(
@@ -147,26 +149,17 @@ def set_up_model(answers: ModelAnswers, settings: Settings, output: Output) -> d
         # The key first: whoever interrupts between the two has a key that nothing uses yet.
         place = store_key(home, chosen.stored_as, key) if key else None
         path = change_settings_file(home, {"model": chosen.name, "model_base_url": chosen.base_url})
-        found = {
-            "provider": name,
-            "model": chosen.name,
-            "base_url": chosen.base_url,
-            "answered": bool(answered),
-        }
         output.note(f"{'✓' if answered else ' '} model {chosen.name}: kept in {path}")
+        places = {"keyring": "the system keyring", "file": f"{home / KEYS_FILE}, which only you can read"}
         if place:
-            where = (
-                "the system keyring"
-                if place == "keyring"
-                else f"{home / 'keys.json'}, which only you can read"
-            )
-            output.note(f"✓ key: kept in {where}")
+            output.note(f"✓ key: kept in {places[place]}")
         if key and key_from(chosen.key_variable) not in (None, key):
             output.note(f"warning: {chosen.key_variable} is set here, and goes before the stored key.")
         after = read_settings()
         if (after.model, after.model_base_url) != (chosen.name, chosen.base_url):
             output.note("warning: ALITA_MODEL or ALITA_MODEL_BASE_URL is set here, and goes before the file.")
-        return {**found, "key": place, "file": str(path)}
+        about = {"model": chosen.name, "base_url": chosen.base_url, "answered": bool(answered)}
+        return {"provider": name, **about, "key": place, "file": str(path)}
 
 
 def ask_provider(output: Output) -> str:
@@ -186,47 +179,47 @@ def ask_provider(output: Output) -> str:
 
 
 def ask_model(
-    provider: Provider, answers: ModelAnswers, settings: Settings, output: Output
+    provider: Provider, answers: ModelAnswers, settings: Settings, output: Output, *, can_ask: bool
 ) -> tuple[Chosen, str | None]:
-    """The model, and its key unless one is stored or not needed; what the answers hold is not asked."""
-    from alita_mcp.models.keys import check_key, stored_keys
-    from alita_mcp.settings import absolute_home, key_from
-
+    """The model, and its key where a new one is to be kept; asks for what the answers leave out."""
     base_url = answers.base_url
-    if base_url is None and provider == PROVIDERS["compatible"]:
+    if base_url is None and can_ask and provider == PROVIDERS["compatible"]:
         base_url = _until_valid(output, "Base URL, as in http://127.0.0.1:8000/v1", check_url)
-    elif base_url is not None:
-        base_url = check_url(base_url)
-    unnamed = _choose(provider, provider.model or "?", base_url, settings)
-    key, is_asking = answers.key, answers.provider is None
-    variable, is_stored = unnamed.key_variable, unnamed.stored_as in stored_keys(absolute_home(settings.home))
-    if key is None and is_asking and (provider.keys_at or provider == PROVIDERS["compatible"]):
-        if (own := key_from(variable)) and provider.keys_at:
-            if output.ask_yes(f"{variable} is set here. Keep its key for clients, which may not see it?"):
-                key = check_key(own)
-        else:
-            where = (
-                f"Key, made at {provider.keys_at}" if provider.keys_at else "Key, if the server requires one"
-            )
-            empty = " (Enter: the one that is stored)" if is_stored else ""
-            is_optional = is_stored or not provider.keys_at
-            key = _until_valid(
-                output, f"{where}{empty}", lambda text: "" if is_optional and not text.strip() else check_key(text),
-                unseen=True,
-            ) or None  # fmt: skip
+    base_url = check_url(base_url) if base_url is not None else None
+    key = answers.key
+    if key is None and can_ask and provider != PROVIDERS["ollama"]:
+        key = ask_key(provider, _choose(provider, "?", base_url, settings), output)
     listed = list_models(provider, base_url, key)
-    model = answers.model
-    if model is None and is_asking:
+    model, suggested = answers.model, listed[0] if listed else provider.model
+    if model is None and can_ask:
         if listed:
-            output.note(
-                f"The server has: {', '.join(listed[:SHOWN_MODELS])}{', …' * (len(listed) > SHOWN_MODELS)}"
-            )
-        suggested = listed[0] if listed else provider.model
+            more = ", …" if len(listed) > SHOWN_MODELS else ""
+            output.note(f"The server has: {', '.join(listed[:SHOWN_MODELS])}{more}")
         model = _until_valid(output, "Model", check_name, default=suggested)
-    model = check_name(model or (listed[0] if listed else provider.model))
+    model = check_name(model or suggested)
     if model not in listed:
         model = model.removeprefix(f"{provider.prefix}/")
     return _choose(provider, model, base_url, settings), key
+
+
+def ask_key(provider: Provider, chosen: Chosen, output: Output) -> str | None:
+    """The key that a person types unseen, or the one of this shell; None: the stored one, or none at all."""
+    from alita_mcp.models.keys import check_key, stored_keys
+    from alita_mcp.settings import key_from
+
+    own = key_from(chosen.key_variable)
+    if own and provider.keys_at:
+        question = f"{chosen.key_variable} is set here. Keep its key for clients, which may not see it?"
+        return check_key(own) if output.ask_yes(question) else None
+    is_stored = chosen.home is not None and chosen.stored_as in stored_keys(chosen.home)
+    is_optional = is_stored or not provider.keys_at
+
+    def check(text: str) -> str:
+        return "" if is_optional and not text.strip() else check_key(text)
+
+    where = f"Key, made at {provider.keys_at}" if provider.keys_at else "Key, if the server requires one"
+    empty = " (Enter: the one that is stored)" if is_stored else ""
+    return _until_valid(output, where + empty, check, unseen=True) or None
 
 
 def check_url(text: str) -> str:

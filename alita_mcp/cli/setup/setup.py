@@ -55,13 +55,19 @@ def setup(
     from alita_mcp.settings import read_settings
 
     settings = read_settings()
-    for option, given in (("--model", model), ("--base-url", base_url), ("--key-env", key_env)):
+    options = {
+        "--model": model,
+        "--base-url": base_url,
+        "--key-env": key_env,
+        "--key-stdin": key_stdin or None,
+    }
+    for option, given in options.items():
         if given is not None and provider in (None, NONE):
             raise UsageError(f"{option} needs --provider.", hint=f"--provider {'|'.join(PROVIDERS)}")
     if base_url is not None and provider not in ("compatible", "ollama"):
         raise UsageError(f"--base-url does not go with {provider}.", hint="Use --provider compatible.")
     names = read_client_names(clients)
-    answers = ModelAnswers(provider, model, base_url, read_key(key_env, from_stdin=key_stdin))
+    answers = ModelAnswers(provider, model, base_url, read_key(key_env, output, from_stdin=key_stdin))
     can_ask = has_terminal() and not yes and not output.as_json
     if not can_ask:
         missing = find_missing_options(answers, settings) if provider or not yes else []
@@ -72,8 +78,9 @@ def setup(
                 hint="`alita setup --help` describes them; --yes takes the rest as it is.",
             )
     found: dict[str, Any] = {"model": {"model": settings.model}, "clients": [], "prepared": None}
-    if provider or can_ask:
-        found["model"] = set_up_model(answers, settings, output)
+    keeps_model = f"The model is {settings.model}. Keep it?"
+    if provider or (can_ask and not (settings.model and output.ask_yes(keeps_model))):
+        found["model"] = set_up_model(answers, settings, output, can_ask=can_ask)
     found["clients"] = set_up_clients(names, output, can_ask=can_ask)
     lines = [describe_client(each) for each in found["clients"]]
     if not no_prepare and (
@@ -96,7 +103,7 @@ def setup(
     return AlitaError.exit_status if failed else 0
 
 
-def read_key(variable: str | None, *, from_stdin: bool) -> str | None:
+def read_key(variable: str | None, output: Output, *, from_stdin: bool) -> str | None:
     """The key that the options name; None where they name none.
 
     Raises:
@@ -115,7 +122,9 @@ def read_key(variable: str | None, *, from_stdin: bool) -> str | None:
                 hint="--key-env takes the name of a variable, not the key itself.",
             )
         return check_key(key)
-    return check_key(sys.stdin.read(MAX_STDIN)) if from_stdin else None
+    if not from_stdin:
+        return None
+    return check_key(output.ask_unseen("Key") if sys.stdin.isatty() else sys.stdin.read(MAX_STDIN))
 
 
 def read_client_names(given: str | None) -> list[str] | None:

@@ -28,7 +28,6 @@ MAX_WAITING = 100
 """So many wait for a person; one more takes the place of an older one."""
 MAX_APPROVED = 1_000
 LOCK_TIMEOUT_S = 30.0
-MOMENT_NS = 1_000_000_000
 UNFINISHED_S = 60
 """Nobody takes longer to write one file."""
 _NUMBER = re.compile(r"[0-9a-f]{8}")
@@ -104,15 +103,6 @@ class CodeApprovals:
     def list_waiting(self) -> list[tuple[str, AskedCode]]:
         """Number and code of all that waits for a person, the oldest first."""
         return [(number, asked) for number, asked in self._read_all() if not asked.approved_at]
-
-    def stamp(self) -> int:
-        """Another number whenever code asked, was approved or refused, and for a moment after that."""
-        try:
-            changed_at = self._folder.stat().st_mtime_ns
-        except OSError:  # none ever asked
-            return 0
-        # Two changes of one moment have the same time.
-        return changed_at if time.time_ns() - changed_at > MOMENT_NS else time.time_ns()
 
     def approve(self, number: str, digest: str) -> bool:
         """A person approves what was shown, that digest and no other; False where it is approved already.

@@ -131,8 +131,9 @@ class BoundedConnection(H11Protocol):
 
     @property
     def has_request(self) -> bool:
-        """Whether a request is under way."""
-        return self.cycle is not None and not self.cycle.response_complete
+        """Whether a request is under way; a stranger's body that has not arrived is none."""
+        has_body = self.conn.their_state is not h11.SEND_BODY
+        return self.cycle is not None and not self.cycle.response_complete and has_body
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Counts the connection as a stranger's."""

@@ -126,10 +126,12 @@ def routes(site: Site) -> list[Route]:
 
     async def stop(request: Request) -> Response:
         app, run = await site.app(), request.path_params["run"]
-        job = _find_job(app, run, (await app.tasks.runs_of(None).summary(run)).owner)
-        if job is None:
+        summary = await app.tasks.runs_of(None).summary(run)
+        job = _find_job(app, run, summary.owner)
+        if job is not None:
+            await app.jobs.cancel(job)
+        elif summary.status == "running":
             raise UsageError("This run is not worked on here.", hint="Stop it where it was started.")
-        await app.jobs.cancel(job)
         return RedirectResponse(f"/ui/ask/{run}", status_code=303)
 
     async def answer(request: Request) -> Response:

@@ -58,6 +58,32 @@ async def status(user: User) -> list[dict[str, Any]]:
     return servers
 
 
+async def test_a_changed_settings_file_holds_for_the_next_client(stocked_user: User) -> None:
+    user, file = stocked_user, stocked_user.home / "alita.toml"
+    async with client(user) as first:
+        await first.tools()
+        file.write_text('policy = "locked"\n', encoding="utf-8")
+        async with client(user) as second:
+            refused = await second.make(SHOUT)
+            assert "locked" in str(refused), refused
+            made = await first.make(SHOUT)
+            assert made["status"] == "created", made
+            assert len(user.servers()) == 2
+
+
+async def test_a_broken_settings_file_ends_the_start_with_its_line(stocked_user: User) -> None:
+    user, file = stocked_user, stocked_user.home / "alita.toml"
+    file.write_text("# mine\npolicy =\n", encoding="utf-8")
+    async with started(ENTRY, user.environment(), user.folder) as refused:
+        assert await refused.ended() == 2
+        assert (
+            f"alita-mcp-server: {file} is not valid TOML: Invalid value (at line 2, column 9)"
+            in refused.stderr
+        )
+        assert "Traceback" not in refused.stderr
+    assert user.servers() == []
+
+
 async def test_a_tool_of_one_client_is_in_the_lists_of_all_of_this_home_and_of_no_other(
     stocked_user: User, stocked: Path
 ) -> None:
