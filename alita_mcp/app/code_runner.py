@@ -136,9 +136,9 @@ class CodeRunner:
             finally:
                 self._under_way -= 1
 
-    async def list_recurring(self, limit: int) -> list[RecurringProgram]:
-        """Programs that came back, as far as this process remembers runs, the one that ran last first."""
-        return await anyio.to_thread.run_sync(self._hints.list_recurring, limit)
+    def list_recurring(self) -> list[RecurringProgram]:
+        """Programs that came back, as far as this process remembers them, the last one first."""
+        return self._hints.list_recurring()
 
     async def _find_place(self, packages: tuple[str, ...], on_stage: ReportStage) -> Place:
         """The sandbox, and the environment with these packages, locked and built once while this process lives.

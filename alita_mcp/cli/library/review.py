@@ -100,7 +100,7 @@ def list_unreviewed(library: Library, output: Output) -> None:
     """Prints the current versions that no person has reviewed, and who made them."""
     values, rows = [], []
     for tool in reversed(library.tools.unreviewed()[1]):
-        maker = tool.made_by.name
+        maker = tool.made_by
         values.append({"name": tool.name, "version": tool.version, "made_by": maker})
         rows.append((tool.name, f"v{tool.version}", f"made by {one_line(maker) or 'a client'}"))
     output.print_result(values, columns(rows))

@@ -239,18 +239,8 @@ class CatalogueReader:
 
     def unreviewed(self, limit: int = -1) -> tuple[int, list[UnreviewedTool]]:
         """How many tools no person has reviewed as they are now, and so many of them, the newest first."""
-        rows = self._rows(UNREVIEWED, user=USER, limit=limit)
-        tools = [
-            UnreviewedTool(
-                name=name,
-                version=version,
-                digest=digest,
-                made_by=Maker(made_by, owner),
-                reviewed_before=reviewed_before,
-            )
-            for name, version, digest, made_by, owner, reviewed_before, _ in rows
-        ]
-        return (rows[0][-1] if rows else 0), tools
+        rows = self._rows(UNREVIEWED, limit=limit)
+        return (rows[0][-1] if rows else 0), [UnreviewedTool(*row[:-1]) for row in map(tuple, rows)]
 
     def daily_use(self, name: str, since: str) -> dict[str, Use]:
         """How a tool was used on each day of use from a day on (`2026-11-26`), the first day first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from alita_mcp.owners import Maker
 from alita_mcp.values import Manifest, Value
@@ -22,13 +22,13 @@ class WaitingVersion(Value):
     """Why nobody has to decide about it: a person did, it came with alita, or it cannot be granted anything yet."""
 
 
-class UnreviewedTool(Value):
+class UnreviewedTool(NamedTuple):
     """Current version of a tool that no person has reviewed."""
 
     name: str
     version: int
     digest: str
-    made_by: Maker
+    made_by: str
     reviewed_before: int | None
     """The newest earlier version that a person reviewed."""
 
@@ -55,11 +55,11 @@ ORDER BY v.name, v.version DESC
 """Current versions that lack a grant, and versions after the current one, whatever they ask for."""
 
 UNREVIEWED = """
-SELECT l.name, l.version, l.digest, coalesce(o.made_by, ''), coalesce(m.owner, :user), (
+SELECT l.name, l.version, l.digest, coalesce(o.made_by, ''), (
     SELECT max(p.version) FROM origin p JOIN version v USING (name, version)
     WHERE p.name = l.name AND p.version < l.version AND p.reviewed = v.digest
 ), count(*) OVER ()
-FROM listing l LEFT JOIN origin o USING (name, version) LEFT JOIN maker m USING (name, version)
+FROM listing l LEFT JOIN origin o USING (name, version)
 WHERE l.state != 'deleted' AND o.reviewed IS NOT l.digest
 ORDER BY l.created_at DESC, l.name LIMIT :limit
 """

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections import OrderedDict
-from itertools import islice
+from collections import OrderedDict, deque
 
 from alita_mcp.library.clock import now
 from alita_mcp.runs.code_run import RecordedRun
@@ -25,6 +24,7 @@ EXAMPLES = 2
 """So many of them ran in the sandbox: a single result proves nothing."""
 MAX_EXAMPLES = 10
 """A tool is proposed with so many runs, the newest with different values."""
+MAX_RECURRING = 20
 MAX_HINTED = 2_000
 """So many programs and owners that got a hint are remembered."""
 
@@ -32,7 +32,6 @@ MAX_HINTED = 2_000
 class RecurringProgram(Value):
     """Program that ran several times, the same but for literals and arguments."""
 
-    key: str
     owner: str
     times: int
     """How many runs with different values are remembered."""
@@ -56,6 +55,7 @@ class RunHints:
         self._lock = threading.Lock()
         self._hinted: OrderedDict[tuple[str, str, str], None] = OrderedDict()
         """Owners, programs, and where these ran: `ok` in the sandbox, `seen` elsewhere."""
+        self._recurring: deque[RecurringProgram] = deque(maxlen=MAX_RECURRING)
 
     def add_run(self, run: RecordedRun, owner: str) -> str:
         """Remembers a run of an owner; returns the hint for its answer, empty where there is none. It blocks."""
@@ -68,6 +68,7 @@ class RunHints:
         found = self._find_recurring(key, owner)
         if found is None or not self._is_first(owner, key, run.status):
             return ""
+        self._recurring.appendleft(found)
         return (
             f"this program ran {found.times} times with different values of {', '.join(found.varied)}. To keep it "
             f"as a tool `{found.signature}`, call `synthesize_tool` with a name and from_run {json.dumps(found.runs)}"
@@ -88,10 +89,9 @@ class RunHints:
             "with two of them, and with what it reads from files in `arguments`: the answer says how"
         )
 
-    def list_recurring(self, limit: int) -> list[RecurringProgram]:
-        """Programs that came back, of all owners, so many at most, the one that ran last first. It blocks."""
-        found = (self._find_recurring(key, owner) for key, owner in self._runs.programs())
-        return list(islice((each for each in found if each is not None), limit))
+    def list_recurring(self) -> list[RecurringProgram]:
+        """The programs that came back, of all owners, as they were when they got their hint; the last one first."""
+        return list(self._recurring)
 
     def _find_recurring(self, key: str, owner: str) -> RecurringProgram | None:
         """An owner's program, where its runs make a function."""
@@ -106,7 +106,6 @@ class RunHints:
         if not function.varied:
             return None
         return RecurringProgram(
-            key=key,
             owner=owner,
             times=len(different),
             last=shown[-1].at,

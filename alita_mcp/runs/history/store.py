@@ -53,12 +53,6 @@ class RunStore:
             own = [each.run for each in self._runs.values() if (each.key, each.owner) == (key, owner)]
         return own[-MAX_LIKE:]
 
-    def programs(self) -> list[tuple[str, str]]:
-        """Key and owner of each program that is remembered, the one that ran last first."""
-        with self._lock:
-            newest = [(each.key, each.owner) for each in reversed(self._runs.values()) if each.key]
-        return list(dict.fromkeys(newest))
-
     def find_run(self, run_id: str, owner: str) -> RecordedRun:
         """A run of an owner.
 

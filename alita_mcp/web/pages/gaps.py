@@ -15,7 +15,6 @@ from alita_mcp.web.rendering import render
 from alita_mcp.web.site import WEB_PAGE, Site
 
 GAPS = 30
-PROGRAMS = 20
 MAX_DESCRIPTION = 8_000
 
 
@@ -24,7 +23,7 @@ def routes(site: Site) -> list[Route]:
 
     async def show(request: Request) -> Response:
         app = await site.app()
-        gaps, programs = await app.library.find_gaps(GAPS), await app.code.list_recurring(PROGRAMS)
+        gaps, programs = await app.library.find_gaps(GAPS), app.code.list_recurring()
         return render(request, "gaps.html", gaps=gaps, programs=programs, has_model=app.tasks.has_model)
 
     async def make(request: Request) -> Response:
@@ -45,10 +44,10 @@ def routes(site: Site) -> list[Route]:
         """Makes a tool of the runs of a program."""
         app, form = await site.app(), await request.form()
         name, description = (str(form.get(field, "")).strip() for field in ("name", "description"))
-        programs = {each.runs[-1]: each for each in await app.code.list_recurring(PROGRAMS)}
+        programs = {each.runs[-1]: each for each in app.code.list_recurring()}
         program = programs.get(str(form.get("program", "")))
         if program is None:
-            raise UsageError("This program ran again, or is forgotten.", hint="Reload the page.")
+            raise UsageError("This program is forgotten.", hint="Run it again with run_code.")
         if unfit := name_problem(name):
             raise UsageError(unfit.reason, hint=unfit.fix)
         app.begin_synthesis(
