@@ -120,7 +120,7 @@ def plan_install(name: str, client: Client, server: Launch | Remote, file: Path 
             after = _add(client, opened.text, opened.document, entry)
         else:
             after = _sync(form, opened.text, (client.servers_key, KEY), present, entry)
-        _require(client, after, _with_entry(opened.document, client, entry))
+        _require(client, after, opened.document, entry)
     holds_token = isinstance(server, Remote) and not client.reference
     return Change(
         name, client, opened.file, opened.target, opened.before, opened.bom + after, entry, holds_token
@@ -153,7 +153,7 @@ def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Chang
                 return planned(None if backup is None else old)
     with _explained(opened.file):
         after = format_of(client).drop(opened.text, (client.servers_key, KEY))
-        _require(client, after, _with_entry(opened.document, client, None))
+        _require(client, after, opened.document, None)
     return planned(opened.bom + after)
 
 
@@ -179,15 +179,18 @@ def apply_change(change: Change) -> Path | None:
                 f"{change.file} {problem}; nothing was written.", hint="See to that, then try again."
             )
         target.parent.mkdir(parents=True, exist_ok=True)
-        backup = None
-        if change.before is not None and change.after is not None:
-            backup = _keep_backup(target, change.before, is_private=change.is_private)
         if change.after is None:
             target.unlink()
-            for copy_of_ours in (each for each in _backups(target) if _holds_ours_alone(change.client, each)):
-                copy_of_ours.unlink()
-        else:
-            write_whole(target, change.after, like=target, is_private=change.is_private)
+            for old in _backups(target):  # copies of earlier entries of ours
+                with suppress(ValueError):
+                    document = format_of(change.client).read(old.read_bytes().removeprefix(BOM))
+                    if not any(_others(document, change.client).values()):
+                        old.unlink()
+            return None
+        backup = None
+        if change.before is not None:
+            backup = _keep_backup(target, change.before, is_private=change.is_private)
+        write_whole(target, change.after, like=target, is_private=change.is_private)
     except OSError as refused:
         raise UsageError(
             f"{change.file} cannot be written: {refused.strerror or refused}.", hint="Nothing was changed."
@@ -199,34 +202,25 @@ def read_file(target: Path, file: Path) -> bytes | None:
     """What a configuration file holds; None where there is none.
 
     Raises:
-        UsageError: it is no regular file, another user's, read-only, too large, not UTF-8, or cannot be read.
+        UsageError: it is no regular file, too large, not UTF-8, or cannot be read.
     """
+    named = str(file) if file == target else f"{file} (a link to {target})"
     try:
         found = target.stat()
+        if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES:
+            content = target.read_bytes()
+            content.decode()
+            return content
+        problem = f"has {found.st_size:,} bytes, and the limit is {MAX_BYTES:,}"
+        if not stat.S_ISREG(found.st_mode):
+            problem = "is a folder" if stat.S_ISDIR(found.st_mode) else "is not a regular file"
     except FileNotFoundError:
         return None
     except OSError as refused:
-        raise UsageError(f"{file} cannot be read: {refused.strerror or refused}.") from refused
-    named = str(file) if file == target else f"{file} (a link to {target})"
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file"
-        raise UsageError(f"{named} is {kind}; nothing was written.", hint="--file names another file.")
-    if found.st_size > MAX_BYTES:
-        raise UsageError(
-            f"{named} has {found.st_size:,} bytes, and the limit is {MAX_BYTES:,}; nothing was written.",
-            hint="Put the entry in by hand: `alita install CLIENT --dry-run --file NEW_FILE` shows it.",
-        )
-    try:
-        content = target.read_bytes()
-        content.decode()
-    except OSError as refused:
-        raise UsageError(f"{named} cannot be read: {refused.strerror or refused}.") from refused
+        problem = f"cannot be read: {refused.strerror or refused}"
     except UnicodeDecodeError as strange:
-        raise UsageError(
-            f"{named} is not UTF-8 (byte {strange.start + 1}); nothing was written.",
-            hint="Save it as UTF-8, then try again.",
-        ) from strange
-    return content
+        problem = f"is not UTF-8 (byte {strange.start + 1})"
+    raise UsageError(f"{named} {problem}; nothing was written.", hint="See to that, or name another --file.")
 
 
 def write_whole(target: Path, content: bytes, *, like: Path, is_private: bool) -> None:
@@ -267,13 +261,6 @@ def _backups(target: Path) -> list[Path]:
     found = target.parent.glob(f"{target.name}{BACKUP}*") if target.parent.is_dir() else ()
     files = [path for path in found if path.is_file() and path.stat().st_size <= MAX_BYTES]
     return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
-
-
-def _holds_ours_alone(client: Client, file: Path) -> bool:
-    with suppress(ValueError):
-        rest = _with_entry(format_of(client).read(file.read_bytes().removeprefix(BOM)), client, None)
-        return not any(rest.values())
-    return False
 
 
 def format_of(client: Client) -> ModuleType:
@@ -343,17 +330,13 @@ def _entry(document: Mapping[str, Any], client: Client) -> Any:
     return servers.get(KEY) if isinstance(servers, dict) else None
 
 
-def _with_entry(document: Mapping[str, Any], client: Client, entry: Any) -> dict[str, Any]:
-    """The document with another entry of ours in place of the one it has; with None, without it."""
-    servers = document.get(client.servers_key) or ([] if client.is_list else {})
-    new: Any
+def _others(document: Mapping[str, Any], client: Client) -> dict[str, Any]:
+    """The document without our entry."""
+    servers, ours = document.get(client.servers_key) or {}, _entry(document, client)
+    rest: Any = [each for each in servers if each is not ours]
     if isinstance(servers, dict):
-        new = {key: value for key, value in servers.items() if key != KEY} | ({KEY: entry} if entry else {})
-    else:
-        ours = _entry(document, client)
-        new = [entry if each is ours else each for each in servers if entry or each is not ours]
-        new += [entry] if entry and ours is None else []
-    return {**document, client.servers_key: new}
+        rest = {key: value for key, value in servers.items() if key != KEY}
+    return {**document, client.servers_key: rest or None}
 
 
 def _add(client: Client, text: bytes, document: Mapping[str, Any], entry: Mapping[str, Any]) -> bytes:
@@ -400,10 +383,10 @@ def _sync(form: ModuleType, text: bytes, path: tuple[str, ...], present: Any, wa
 _MISSING = object()
 
 
-def _require(client: Client, text: bytes, expected: Mapping[str, Any]) -> None:
-    """Raises ValueError unless the text says what it is to say: then nothing else has changed in it."""
-    key, found = client.servers_key, format_of(client).read(text)
-    if {**found, key: found.get(key) or None} != {**expected, key: expected.get(key) or None}:
+def _require(client: Client, text: bytes, document: Mapping[str, Any], entry: Any) -> None:
+    """Raises ValueError unless the text holds this entry of ours, and else what the document holds."""
+    found = format_of(client).read(text)
+    if _entry(found, client) != entry or _others(found, client) != _others(document, client):
         raise ValueError("it would say something else")
 
 

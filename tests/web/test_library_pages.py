@@ -7,6 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 
+import anyio
 import httpx
 import pytest
 
@@ -177,7 +178,15 @@ async def test_actions_change_the_tool_and_can_be_undone(
 async def test_of_two_people_the_second_one_is_told(library: Library, browser: httpx.AsyncClient) -> None:
     await library.publish(simple("answers"), expected_version=0)
     page = await page_of(browser, "/answers")
-    assert (await act(browser, page, "disable")).status_code == 303
+    statuses: list[int] = []
+
+    async def disable() -> None:
+        statuses.append((await act(browser, page, "disable")).status_code)
+
+    async with anyio.create_task_group() as people:
+        people.start_soon(disable)
+        people.start_soon(disable)
+    assert sorted(statuses) == [303, 409]
     for action in ("disable", "pin", "delete"):
         late = await act(browser, page, action)
         assert late.status_code == 409

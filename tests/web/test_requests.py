@@ -239,6 +239,9 @@ def test_a_code_lets_in_once_and_only_for_a_while(
     assert client.get("/ui/echo").status_code == 200
     assert make_client(sessions).get(link).status_code == 403
     assert client.get(link).status_code == 303  # the same browser, by its history
+    second = f"/ui/enter?code={sessions.make_code()}"
+    assert "set-cookie" not in client.get(second).headers  # the forms in its open pages stay valid
+    assert make_client(sessions).get(second).status_code == 403
     monkeypatch.setattr(security, "CODE_S", -1.0)
     assert make_client(sessions).get(f"/ui/enter?code={sessions.make_code()}").status_code == 403
 
