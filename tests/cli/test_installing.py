@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import stat
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -520,3 +521,20 @@ def test_clients_share_one_skill_which_goes_with_the_last_of_them(alita: Alita, 
     assert skill.exists()
     assert alita("uninstall", "cursor").status == 0
     assert not (machine / ".agents").exists()
+
+
+def test_what_clients_start_imports_nothing_from_the_project_in_which_they_start_it(
+    alita: Alita, tmp_path: Path
+) -> None:
+    file = tmp_path / "mcp.json"
+    assert alita("install", "cursor", "--file", str(file)).status == 0
+    entry = entry_in("cursor", file.read_bytes())
+    (tmp_path / "alita_mcp.py").write_text("raise SystemExit('imported from the project')", encoding="utf-8")
+    ran = subprocess.run(
+        [entry["command"], *entry["args"], "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

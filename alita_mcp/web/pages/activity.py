@@ -138,8 +138,10 @@ async def send_lines(site: Site, filters: dict[str, str], sending: ObjectSendStr
         with app.activity.tell(subscription.add):
             tasks.start_soon(site.follow_others, subscription.add)
             tasks.start_soon(follow_journal, app.library, subscription.add, last_row)
+            sent = ""
             while True:
-                await sending.send(ServerSentEvent(template.render(board.shown), event="works"))
+                if (text := template.render(board.shown)) != sent:
+                    await sending.send(ServerSentEvent(sent := text, event="works"))
                 await anyio.sleep(PAUSE_S)
                 board.take(*await subscription.read())
 
