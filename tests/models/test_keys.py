@@ -181,6 +181,17 @@ async def test_a_stored_key_goes_with_the_request_and_a_variable_goes_before_it(
     assert overheard.headers[0]["authorization"] == "Bearer none"
 
 
+@posix
+async def test_a_file_of_keys_that_others_may_read_fails_the_call_and_nothing_is_sent(home: Path) -> None:
+    with openai_server() as (url, asked):
+        settings = Settings(home=home, model="openai/scripted", model_base_url=url)
+        store_key(home, "OTHER_API_KEY", KEY)
+        (home / "keys.json").chmod(0o644)
+        with pytest.raises(ModelError, match=r"keys.json: others may access it .*chmod 600"):
+            await ask(settings)
+    assert asked.requests == []
+
+
 async def test_a_stored_key_that_a_server_says_back_is_in_no_message(home: Path) -> None:
     with openai_server(
         Fails(401, message=f"Incorrect key: {KEY}"), Fails(401, message="no: another-key-tried")
