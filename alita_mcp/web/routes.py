@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import anyio
@@ -66,12 +67,14 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
             given = str((await request.form(max_files=0, max_part_size=MAX_CODE)).get("code", ""))
         if not given or request.method == "HEAD":
             raise Refusal(401, NOT_SIGNED_IN)
-        try:
-            cookie = sessions.enter(given)
-        except Refusal:
-            if request.method == "GET" and sessions.read(request):  # a link that was kept
-                return RedirectResponse(FIRST_PAGE, status_code=303)
-            raise
+        known = sessions.read(request)
+        if request.method == "GET" and known and sessions.may_change(known, request.url.path):
+            with suppress(
+                Refusal
+            ):  # an old link is as good as a new one, and the forms of open pages stay valid
+                sessions.enter(given)
+            return RedirectResponse(FIRST_PAGE, status_code=303)
+        cookie = sessions.enter(given)
         # A redirect would belong to whichever site the link was clicked on, and get no strict cookie.
         response = render(request, "entered.html", page=FIRST_PAGE)
         is_secure = "https" in (request.url.scheme, request.headers.get("origin", "").partition(":")[0])

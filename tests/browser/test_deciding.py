@@ -90,7 +90,7 @@ async def test_a_person_approves_what_one_client_made_and_another_one_calls_it(
         code = page.locator("article", has_text="of run_code")
         await code.wait_for()
         assert "1 | print('<b><U+2066>')" in await code.inner_text()
-        assert await item.locator("details").first.get_attribute("open") is not None
+        assert await item.locator("details").first.get_attribute("open") is None
         await code.get_by_role("button", name="Refuse").click()
         await page.locator("main [role=status]").wait_for()
         await item.get_by_role("button", name="Approve").click()
@@ -136,9 +136,9 @@ async def test_a_program_that_came_back_is_made_a_tool_with_a_click(page: Page, 
         await page.get_by_label("What it does").fill("Multiplies prices by a rate.")
         await page.get_by_role("button", name="Make it").click()
         await page.wait_for_url("**/ui/activity")
-        await page.goto(ui.url("/gaps"))
-        while not await page.get_by_role("link", name="price_all").count():
-            await page.reload()
+        made = await page.goto(ui.url("/library/price_all"))
+        while made is None or made.status != 200:
+            made = await page.reload()
         answer = await succeeded(client, "run_tool", name="price_all", arguments={"prices": [1], "rate": 9})
         assert answer["result"] == [9]
 

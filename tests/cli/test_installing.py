@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import stat
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -147,7 +148,8 @@ OWN = {
     ),
     "goose": (
         "extensions:\n  # mine\n  alita:\n    cmd: old # since May\n    args:\n    - one\n    - two\n    timeout: 9\n"
-        "    disabled: true\n    autoApprove: [calculate]\n    envs:\n      GITHUB_TOKEN: ghp_keptKeptKept\nother: 1\n"
+        "    disabled: true\n    autoApprove: [calculate]\n    envs:\n      GITHUB_TOKEN: ghp_keptKeptKept\n"
+        "    # inside\n# after\nother: 1\n"
     ),
     "continue": (
         "mcpServers:\n  # mine\n  - name: alita\n    command: old # since May\n    disabled: true\n"
@@ -193,8 +195,11 @@ def test_what_a_person_set_in_our_own_entry_stays(
     assert not entry.keys() & {"command", "cmd", "args", "transport", "env", "envs"}
     assert (entry["disabled"], entry["autoApprove"]) == (True, ["calculate"])
     alita("uninstall", client, "--file", str(file))
-    rest = parsed(client, file.read_bytes())
+    text, rest = file.read_text(encoding="utf-8"), parsed(client, file.read_bytes())
     assert "alita" not in json.dumps(rest)
+    assert "# inside" not in text
+    for words in ("# next\n[tui]", "# after\nother: 1", "  - name: other"):
+        assert words not in before or words in text, words
     assert client != "continue" or rest["mcpServers"] == [{"name": "other", "command": "x"}]
 
 
@@ -516,3 +521,20 @@ def test_clients_share_one_skill_which_goes_with_the_last_of_them(alita: Alita, 
     assert skill.exists()
     assert alita("uninstall", "cursor").status == 0
     assert not (machine / ".agents").exists()
+
+
+def test_what_clients_start_imports_nothing_from_the_project_in_which_they_start_it(
+    alita: Alita, tmp_path: Path
+) -> None:
+    file = tmp_path / "mcp.json"
+    assert alita("install", "cursor", "--file", str(file)).status == 0
+    entry = entry_in("cursor", file.read_bytes())
+    (tmp_path / "alita_mcp.py").write_text("raise SystemExit('imported from the project')", encoding="utf-8")
+    ran = subprocess.run(
+        [entry["command"], *entry["args"], "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

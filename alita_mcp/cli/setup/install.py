@@ -218,7 +218,7 @@ def launch_command(*, uvx: bool = False, extra: Mapping[str, str] | None = None)
     env = {**settings_in_environment(), **(extra or {})}
     if uvx:
         return Launch(shutil.which("uvx") or "uvx", (PACKAGE,), env)
-    return Launch(sys.executable, ("-m", ENTRY_POINT), env)
+    return Launch(sys.executable, ("-P", "-m", ENTRY_POINT), env)
 
 
 def remote_server(settings: Settings, client: Client, address: tuple[str, int], *, dry_run: bool) -> Remote:

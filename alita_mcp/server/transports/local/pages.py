@@ -126,11 +126,7 @@ class Pages:
                 from alita_mcp.web.site import Site
 
                 home = absolute_home(self._settings.home)
-                sessions = Sessions(
-                    token.encode(),
-                    token=token if self._takes_token else None,
-                    token_decides=bool(self._settings.elicit),
-                )
+                sessions = Sessions(token.encode(), token=token if self._takes_token else None)
                 site = Site(
                     app=self._shared.get,
                     sessions=sessions,
