@@ -29,10 +29,10 @@ class Launch:
     args: tuple[str, ...]
     env: dict[str, str]
 
-    def as_entry(self, *, env: str = "env") -> dict[str, Any]:
-        """The entry that most clients take; `env` is their word for the variables."""
+    def as_entry(self) -> dict[str, Any]:
+        """The entry that most clients take."""
         entry: dict[str, Any] = {"command": self.command, "args": list(self.args)}
-        return {**entry, env: dict(self.env)} if self.env else entry
+        return {**entry, "env": dict(self.env)} if self.env else entry
 
 
 class Remote(NamedTuple):
