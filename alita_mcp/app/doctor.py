@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -25,18 +25,19 @@ from alita_mcp.sandbox.choose import probe_all
 from alita_mcp.sandbox.interface import ProbeReport
 from alita_mcp.sandbox.wasm.embedded import find_embedded
 from alita_mcp.settings import Settings, find_unknown_settings
-from alita_mcp.values import Value
+
+State = Literal["ok", "problem", "absent", "note"]
+"""`absent`: something optional is not there; `note`: neither good nor bad."""
 
 
-class Finding(Value):
+class Finding(NamedTuple):
     """One thing that was looked at, as a person reads it."""
 
-    state: Literal["ok", "problem", "absent", "note"]
-    """`absent`: something optional is not there; `note`: neither good nor bad."""
+    state: State
     text: str
-    details: tuple[Finding, ...] = ()
     advice: str = ""
     """What to do next, often a command."""
+    details: tuple[Finding, ...] = ()
 
 
 async def examine(
@@ -144,17 +145,17 @@ def describe_findings(found: dict[str, Any]) -> dict[str, list[Finding]]:
     fields = ProbeReport.model_fields
     reports = [ProbeReport(**{name: report[name] for name in fields}) for report in found["probes"]]
     sandboxes = [describe_probes(report) for report in reports]
-    sandboxes.append(Finding(state="note" if chosen else "problem", text=f"Tools run in: {runs_in}"))
+    sandboxes.append(Finding("note" if chosen else "problem", f"Tools run in: {runs_in}"))
     sandboxes.append(describe_embedded(found["embedded"]))
     extras = []
     for name, extra in found["extras"].items():
         if name == "all":
-            extras.append(Finding(state="absent", text="all missing extras", advice=extra["command"]))
+            extras.append(Finding("absent", "all missing extras", extra["command"]))
         elif extra["here"]:
-            extras.append(Finding(state="ok", text=f"extra {name}: {extra['for']}"))
+            extras.append(Finding("ok", f"extra {name}: {extra['for']}"))
         else:
             text = f"extra {name} is not here ({extra['problem']}): {extra['for']}"
-            extras.append(Finding(state="absent", text=text, advice=extra["command"]))
+            extras.append(Finding("absent", text, extra["command"]))
     problems = [each for each in (*found["unknown_settings"], found["open_files"]) if each]
     model = found["model"] or "none; the connected agent writes the code"
     return {
@@ -162,9 +163,9 @@ def describe_findings(found: dict[str, Any]) -> dict[str, list[Finding]]:
         "Extras": extras,
         "Library": _describe_library(found["library"]),
         "Settings": [
-            Finding(state="note", text=f"policy {found['policy']}, model {model}"),
+            Finding("note", f"policy {found['policy']}, model {model}"),
             *(describe_model(each) for each in found.get("models", ())),
-            *(Finding(state="problem", text=each) for each in problems),
+            *(Finding("problem", each) for each in problems),
         ],
     }
 
@@ -173,47 +174,41 @@ def describe_model(found: dict[str, Any]) -> Finding:
     """What came of the trial of a model."""
     key = f"; key: {found['key']}" if found.get("key") else ""
     if "problem" in found:
-        return Finding(state="problem", text=found["problem"], advice=found["hint"])
-    return Finding(state="ok", text=f"model {found['model']} answers{key}")
+        return Finding("problem", found["problem"], found["hint"])
+    return Finding("ok", f"model {found['model']} answers{key}")
 
 
 def _describe_library(found: dict[str, Any]) -> list[Finding]:
     if "problem" in found:
-        return [Finding(state="problem", text=f"library {found['problem']}")]
+        return [Finding("problem", f"library {found['problem']}")]
     states = ", ".join(f"{count} {state}" for state, count in found["states"].items())
     tools = f"library {found['home']}: {found['tools']} tools{f' ({states})' if states else ''}"
     notes = ["{at}: {report}".format(**found["rebuilt"])] if found["rebuilt"] else []
     notes += [f"removed {name}" for name in found["removed"]]
     notes += [f"{name} ({what}) is not used any more" for name, what in found["leftovers"].items()]
     advice = "alita doctor --clean removes it" if found["leftovers"] else ""
-    details = tuple(Finding(state="note", text=note) for note in notes)
-    return [Finding(state="ok", text=tools, details=details, advice=advice)]
+    details = tuple(Finding("note", note) for note in notes)
+    return [Finding("ok", tools, advice, details)]
 
 
 def describe_probes(report: ProbeReport) -> Finding:
     """Whether a kind of sandbox isolates, with each probe and what came of it."""
-    passed = sum(probe.passed for probe in report.probes)
-    return Finding(
-        state="ok" if report.isolates else "problem",
-        text=f"sandbox {report.kind}: {passed} of {len(report.probes)} probes passed",
-        details=tuple(
-            Finding(
-                state="ok" if probe.passed else "problem",
-                text=f"{probe.name}: {probe.detail}" if probe.detail else probe.name,
-            )
-            for probe in report.probes
-        ),
-        advice=report.hint,
+    details = tuple(
+        Finding("ok" if probe.passed else "problem", f"{probe.name}: {probe.detail}".removesuffix(": "))
+        for probe in report.probes
     )
+    passed = sum(probe.passed for probe in report.probes)
+    text = f"sandbox {report.kind}: {passed} of {len(report.probes)} probes passed"
+    return Finding("ok" if report.isolates else "problem", text, report.hint, details)
 
 
 def describe_embedded(found: dict[str, Any]) -> Finding:
     """What `find_embedded` found."""
     if "problem" in found:
-        return Finding(state="problem", text=f"embedded Python: {found['problem']}")
+        return Finding("problem", f"embedded Python: {found['problem']}")
     component = f"component {found['component'][:12]} for {found['engine']}"
     if not found["compiled"]:
         text = f"embedded Python: not compiled yet ({component}); `alita prepare` compiles it"
-        return Finding(state="note", text=text)
+        return Finding("note", text)
     size = f"{found['bytes'] / 1e6:.0f} MB"
-    return Finding(state="ok", text=f"embedded Python: {component}, {size}, at {found['path']}")
+    return Finding("ok", f"embedded Python: {component}, {size}, at {found['path']}")

@@ -17,7 +17,7 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.search.answer import MATCH_FROM
+from alita_mcp.library.search.answer import band
 from alita_mcp.owners import USER
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.program import MAX_CODE
@@ -28,8 +28,8 @@ LEAST_NODES = 15
 """Smaller programs, in nodes of their syntax, are typed sooner than a tool is called."""
 SAME_FROM = 0.4
 """A program and a tool are the same code where so much of each, literals and names aside, is in the other."""
-SHARED_FROM = 0.5
-"""So much of a program's names must be in a tool that search finds for its description."""
+SHARED_NAMES = {"match": (1, 0.5), "possible": (3, 0.9)}
+"""How many of a program's names, and which share of them, are in a tool, by how well that fits the description."""
 MAX_TOOLS = 500
 """So many tools are compared by their code, those that are used most."""
 _BUILTINS = frozenset(dir(builtins))
@@ -146,15 +146,16 @@ class InlinePrograms:
         for entry, tool in tools.values():
             if program.is_same(tool):
                 return entry
-        # 2. A tool is described as it is, and has half of its names.
+        # 2. A tool is described as it is, and shares its names.
         if not description.strip() or program.words & _ACTING:
             return None
         for hit in (await self._library.search(description, 3)).results:
-            if hit.score < MATCH_FROM or hit.name not in tools:
+            if band(hit.score) not in SHARED_NAMES or hit.name not in tools:
                 continue
             entry, tool = tools[hit.name]
+            least, share = SHARED_NAMES[band(hit.score)]
             shared = len(program.words & tool.words)
-            if program.modules <= tool.modules and shared >= max(1, SHARED_FROM * len(program.words)):
+            if program.modules <= tool.modules and shared >= max(least, share * len(program.words)):
                 return entry
         return None
 

@@ -66,14 +66,10 @@ class Sessions:
     Its `kind` is what opened it: a one-time `code`, which only this user's processes get, or the `token`.
     """
 
-    def __init__(self, secret: bytes, *, token: str | None = None, token_decides: bool = False) -> None:
-        """They end when the `secret` changes. Without a `token`, only one-time codes open one.
-
-        `token_decides`: a session that the token opened may do all that others may.
-        """
+    def __init__(self, secret: bytes, *, token: str | None = None) -> None:
+        """They end when the `secret` changes. Without a `token`, only one-time codes open one."""
         self._key = hmac.new(secret, b"sessions of alita's pages", hashlib.sha256).digest()
         self.token = token
-        self._token_decides = token_decides
         self.cookie = f"alita_{self._sign('name', '')[:12]}"
         """Name of the cookie: browsers send the cookies of every port of a host, so that of each home is another."""
         self._codes: dict[str, float] = {}
@@ -128,8 +124,7 @@ class Sessions:
 
     def may_change(self, session: str, path: str) -> bool:
         """Whether a session may send forms to a path."""
-        by_code = session.split(".")[1] == "code"
-        return by_code or self._token_decides or AS_CLIENTS.fullmatch(path) is not None
+        return session.split(".")[1] == "code" or AS_CLIENTS.fullmatch(path) is not None
 
     def csrf_token(self, session: str) -> str:
         """What each form of a session carries."""
@@ -168,7 +163,7 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
         if not sessions.may_change(session, request.url.path):
             raise Refusal(
                 403, "The token opened this session: clients have it, too, so it decides nothing.",
-                hint="Open the pages with a link of `alita ui`, or start the server with ALITA_ELICIT=true.",
+                hint="Open the pages with a link of `alita ui`.",
             )  # fmt: skip
         length, size = request.headers.get("content-length", ""), 0
         if not length.isdecimal() or int(length) > MAX_FORM_BYTES:

@@ -127,11 +127,8 @@ class Pages:
                 from alita_mcp.web.site import Site
 
                 home = absolute_home(self._settings.home)
-                sessions = Sessions(
-                    f"{key} {token}".encode(),  # whoever changes one of them ends all sessions
-                    token=token if self._takes_token else None,
-                    token_decides=bool(self._settings.elicit),
-                )
+                secret = f"{key} {token}".encode()  # whoever changes one of them ends all sessions
+                sessions = Sessions(secret, token=token if self._takes_token else None)
                 site = Site(
                     app=self._shared.get,
                     sessions=sessions,
