@@ -137,11 +137,10 @@ class _SettingsFile(PydanticBaseSettingsSource):
     def __call__(self) -> dict[str, Any]:
         home = absolute_home(Path(self.current_state.get("home") or default_home()))
         found = read_settings_file(home)
-        if "home" in found:
-            raise UsageError(
-                f"{find_line(home, 'home')}: the home cannot be set in a file that lies in it.",
-                hint="Set ALITA_HOME, and delete the line.",
-            )
+        for name, why in (("home", "the file lies in it"), ("shared", "it is read before the file")):
+            if name in found:
+                hint = f"Set ALITA_{name.upper()}, and delete the line."
+                raise UsageError(f"{find_line(home, name)}: {name} cannot be set there: {why}.", hint=hint)
         if "token" in found:
             read_private_file(home / SETTINGS_FILE, holds_secrets=True)
         for name in ("workspace", "secrets_file"):

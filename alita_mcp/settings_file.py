@@ -53,29 +53,19 @@ def change_settings_file(home: Path, changes: Mapping[str, str | None]) -> Path:
     import tomlkit
 
     path = home / SETTINGS_FILE
-    before = read_settings_file(home)
+    read_settings_file(home)
     text = read_private_file(path)
     if text is None:
         text = (
             "# Settings of alita; a variable ALITA_NAME goes before them. docs/settings.md lists them all.\n"
         )
-    wanted = {name: value for name, value in {**before, **changes}.items() if value is not None}
-    try:
-        document = tomlkit.parse(text)
-        for name, value in changes.items():
-            if value is None:
-                document.pop(name, None)
-            else:
-                document[name] = value
-        written = tomlkit.dumps(document)
-        is_whole = tomllib.loads(written) == wanted
-    except (ValueError, RecursionError):
-        is_whole = False
-    if not is_whole:
-        lines = ", ".join(f'{name} = "{value}"' for name, value in changes.items() if value is not None)
-        raise UsageError(
-            f"{path} cannot be changed without losing some of it.", hint=f"Write into it yourself: {lines}."
-        )
+    document = tomlkit.parse(text)
+    for name, value in changes.items():
+        if value is None:
+            document.pop(name, None)
+        else:
+            document[name] = value
+    written = tomlkit.dumps(document)
     if written != text or not path.exists():
         replace_private_file(path, written)
     return path

@@ -20,9 +20,9 @@ async def try_model(chosen: Chosen, key: str | None = None) -> str:
         key: A key to use in place of those of the environment and the stored ones.
 
     Raises:
-        ModelError: it does not answer in time, or refuses; the message has the address that was tried.
+        ModelError: it does not answer in time, or refuses; the message has the address that was tried. Or its stored
+            key cannot be read.
         ExtraMissing: the packages that reach models are not installed.
-        UsageError: the stored key cannot be read.
     """
     from alita_mcp.models.litellm.backoff import Patience
     from alita_mcp.models.litellm.provider import LitellmModel

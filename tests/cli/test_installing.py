@@ -148,7 +148,8 @@ OWN = {
     ),
     "goose": (
         "extensions:\n  # mine\n  alita:\n    cmd: old # since May\n    args:\n    - one\n    - two\n    timeout: 9\n"
-        "    disabled: true\n    autoApprove: [calculate]\n    envs:\n      GITHUB_TOKEN: ghp_keptKeptKept\nother: 1\n"
+        "    disabled: true\n    autoApprove: [calculate]\n    envs:\n      GITHUB_TOKEN: ghp_keptKeptKept\n"
+        "    # inside\n# after\nother: 1\n"
     ),
     "continue": (
         "mcpServers:\n  # mine\n  - name: alita\n    command: old # since May\n    disabled: true\n"
@@ -194,8 +195,11 @@ def test_what_a_person_set_in_our_own_entry_stays(
     assert not entry.keys() & {"command", "cmd", "args", "transport", "env", "envs"}
     assert (entry["disabled"], entry["autoApprove"]) == (True, ["calculate"])
     alita("uninstall", client, "--file", str(file))
-    rest = parsed(client, file.read_bytes())
+    text, rest = file.read_text(encoding="utf-8"), parsed(client, file.read_bytes())
     assert "alita" not in json.dumps(rest)
+    assert "# inside" not in text
+    for words in ("# next\n[tui]", "# after\nother: 1", "  - name: other"):
+        assert words not in before or words in text, words
     assert client != "continue" or rest["mcpServers"] == [{"name": "other", "command": "x"}]
 
 

@@ -137,8 +137,8 @@ def test_a_file_that_cannot_be_relied_on_is_named_and_stays(
 
 @each_case("text, said", [
     ("", "is empty"), (" \n ", "is empty"), ("two\nlines", "more than one line"), ("two\rlines", "more than one line"),
-    ("with blank", "a blank"), ("tab\tin", "a blank, a control character"), ("escape\x1b[31m", "control character"),
-    ("kéy", "not ASCII"), ("null\0", "control character"), ("x" * 5_000, "has 5000 characters"),
+    ("with blank", "a blank"), ("tab\tin", "a blank, a control"), ("escape\x1b[31m", "control character"),
+    ("kéy", "not ASCII"), ("null\0", "control character"), ("x" * 5_000, "longer than any key"),
 ])  # fmt: skip
 def test_what_is_no_key_is_refused_with_words_that_do_not_show_it(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as raised:
@@ -179,6 +179,17 @@ async def test_a_stored_key_goes_with_the_request_and_a_variable_goes_before_it(
     sent = [headers["authorization"].removeprefix("Bearer ") for headers in asked.headers]
     assert sent == ["none", KEY, "a-newer-key-is-taken-at-once", "key-of-the-variable", "key-that-is-tried"]
     assert overheard.headers[0]["authorization"] == "Bearer none"
+
+
+@posix
+async def test_a_file_of_keys_that_others_may_read_fails_the_call_and_nothing_is_sent(home: Path) -> None:
+    with openai_server() as (url, asked):
+        settings = Settings(home=home, model="openai/scripted", model_base_url=url)
+        store_key(home, "OTHER_API_KEY", KEY)
+        (home / "keys.json").chmod(0o644)
+        with pytest.raises(ModelError, match=r"keys.json: others may access it .*chmod 600"):
+            await ask(settings)
+    assert asked.requests == []
 
 
 async def test_a_stored_key_that_a_server_says_back_is_in_no_message(home: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from alita_mcp.cli.output import Output, Printer, has_terminal
-from alita_mcp.cli.setup.model import NONE, PROVIDERS, ModelAnswers, find_missing_options, set_up_model
+from alita_mcp.cli.setup.model import HELP, NONE, PROVIDERS, ModelAnswers, set_up_model
 from alita_mcp.errors import AlitaError, UsageError
 
 FIRST_QUESTION = (
@@ -47,7 +47,7 @@ def setup(
     Examples:
         alita setup
         alita setup --provider ollama --model qwen3 --clients all
-        alita setup --provider anthropic --key-env ANTHROPIC_API_KEY --clients cursor,claude-code
+        alita setup --provider mistral --key-env MISTRAL_API_KEY --clients all
     """
     import anyio
 
@@ -69,14 +69,10 @@ def setup(
     names = read_client_names(clients)
     answers = ModelAnswers(provider, model, base_url, read_key(key_env, output, from_stdin=key_stdin))
     can_ask = has_terminal() and not yes and not output.as_json
-    if not can_ask:
-        missing = find_missing_options(answers, settings) if provider or not yes else []
-        missing += ["--clients NAME,NAME|all|none"] if names is None and not yes else []
-        if missing:
-            raise UsageError(
-                f"There is no terminal to ask on; missing: {', '.join(missing)}.",
-                hint="`alita setup --help` describes them; --yes takes the rest as it is.",
-            )
+    missing = ["--provider NAME"] if provider is None else []
+    missing += ["--clients NAME,NAME|all|none"] if names is None else []
+    if missing and not can_ask and not yes:
+        raise UsageError(f"There is no terminal to ask on; missing: {', '.join(missing)}.", hint=HELP)
     found: dict[str, Any] = {"model": {"model": settings.model}, "clients": [], "prepared": None}
     keeps_model = f"The model is {settings.model}. Keep it?"
     if provider or (can_ask and not (settings.model and output.ask_yes(keeps_model))):
@@ -90,14 +86,8 @@ def setup(
         lines += prepared
     failed = [each for each in found["clients"] if each["state"] == "failed"]
     wired = [each["title"] for each in found["clients"] if each["state"] != "failed"]
-    if wired:
-        lines += ["", f"Restart {' or '.join(wired)}, then ask there:", f"  {FIRST_QUESTION}"]
-    else:
-        lines += [
-            "",
-            "No client is connected: `alita install CLIENT` connects one. Then ask there:",
-            f"  {FIRST_QUESTION}",
-        ]
+    where = f"Restart {' or '.join(wired)}" if wired else "`alita install CLIENT` connects a client"
+    lines += ["", f"{where}, then ask there:", f"  {FIRST_QUESTION}"]
     found["first_question"] = FIRST_QUESTION
     output.print_result(found, "\n".join(lines))
     return AlitaError.exit_status if failed else 0

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from alita_mcp.errors import ModelError
+from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.choices import Chosen
 from alita_mcp.models.interface import (
     MAX_CALLS,
@@ -88,6 +88,8 @@ class LitellmModel:
         try:
             with anyio.fail_after(KEY_WITHIN_S):
                 return await anyio.to_thread.run_sync(self._chosen.find_key_to_send, abandon_on_cancel=True)
+        except UsageError as unfit:
+            raise ModelError(unfit.message, hint=unfit.hint) from None
         except TimeoutError:
             hint = f"Unlock the keyring, or set {self._chosen.key_variable}."
             raise ModelError(

@@ -115,8 +115,6 @@ def find_endpoint(environment: Mapping[str, str], folder: str) -> Endpoint:
         if value and (name in named or (_CONFIGURES.match(name) and not _OF_A_TERMINAL.match(name)))
     }
     file = settings_file_of(resolved)
-    if b"shared" in file and is_switched_off(file):
-        raise Refused("alita.toml says shared = false")
     words = json.dumps([program_stamp(), sys.executable, sorted(counts.items()), file.decode("latin-1")])
     name = hmac.new(key, words.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:24]
     if HAS_UNIX_SOCKETS and len(os.fsencode(private / name)) > _MAX_SOCKET_PATH:
@@ -139,15 +137,6 @@ def settings_file_of(environment: Mapping[str, str]) -> bytes:
         with open(handle, "rb") as file:
             return file.read(_MAX_FILE) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
     return b""
-
-
-def is_switched_off(file: bytes) -> bool:
-    """Whether the settings file asks for a server for each client."""
-    import tomllib  # few files say a word of it
-
-    with suppress(ValueError, RecursionError):
-        return str(tomllib.loads(file.decode()).get("shared", "")).lower() in OFF
-    return False
 
 
 def program_stamp() -> str:

@@ -7,16 +7,15 @@ import stat
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import platformdirs
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.server.transports.local.endpoint import Refused, find_endpoint
+from alita_mcp.server.transports.local.endpoint import find_endpoint
 from alita_mcp.settings import Settings, find_unknown_settings, read_settings
 from alita_mcp.settings_file import change_settings_file
-from tests.cli.conftest import alita as alita  # noqa: PLC0414 - a fixture
+from tests.cli.conftest import Alita
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX links and modes")
 
@@ -24,7 +23,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="POSIX links and modes")
 @pytest.fixture
 def file(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ALITA_HOME", str(home))
-    home.mkdir(0o700)
+    home.chmod(0o700)
     path = home / "alita.toml"
     path.touch(0o600)
     return path
@@ -61,6 +60,7 @@ WRONG = [
     ("a wrong part", "\n\n[model_coder]\nheat = 1\n", ("Invalid model_coder", NAMED)),
     ("a short token", "\n\ntoken = 'short-word'\n", ("Invalid token in", NAMED, "at least 16 characters")),
     ("the home", "\n\nhome = '/elsewhere'\n", (NAMED, "Set ALITA_HOME")),
+    ("what the relay reads", "\n\nshared = false\n", (NAMED, "Set ALITA_SHARED")),
     ("no text", "\n\nmodel = '\udcff'\n", ("line 3 is not UTF-8",)),
     ("huge", "#" * (1 << 20) + "\n#", ("larger than 1 MB",)),
 ]  # fmt: skip
@@ -137,7 +137,7 @@ def test_a_file_with_a_token_is_its_owner_s_alone(file: Path) -> None:
     assert read_settings().policy == "ask"
 
 
-def test_the_command_line_says_it_in_two_lines(file: Path, alita: Any) -> None:
+def test_the_command_line_says_it_in_two_lines(file: Path, alita: Alita) -> None:
     file.write_text("model =\n")
     said = alita("list")
     assert said.status == 2
@@ -148,7 +148,7 @@ def test_the_command_line_says_it_in_two_lines(file: Path, alita: Any) -> None:
 
 
 def test_names_that_are_no_settings_are_warned_of_with_the_nearest(
-    file: Path, alita: Any, monkeypatch: pytest.MonkeyPatch
+    file: Path, alita: Alita, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_text('\nmodle = "x"\nALITA_POLICY = "ask"\nopenai_api_key = "sk-secret-1234567"\nlimits = 3\n')
     monkeypatch.setenv("ALITA_MODLE", "x")
@@ -165,7 +165,7 @@ def test_names_that_are_no_settings_are_warned_of_with_the_nearest(
 
 
 KEPT = (
-    "# mine, with \ttabs\r\n\r\nshared = false  # why\r\nunknown-key = {a = [1, 2],b='c'}\r\n\r\n"
+    "# mine, with \ttabs\r\n\r\nmemory = false  # why\r\nunknown-key = {a = [1, 2],b='c'}\r\n\r\n"
     "[model_coder]\r\nname='a/b'\r\n"
 )
 
@@ -204,14 +204,11 @@ def test_another_file_means_another_server_and_it_can_ask_for_none(
 ) -> None:
     variables = {"HOME": str(file.parent), "ALITA_HOME": str(file.parent)}
     names = []
-    for content in ("", 'model = "a/b"', 'model = "a/c"', "", 'model = "shared"'):
+    for content in ("", 'model = "a/b"', 'model = "a/c"', ""):
         file.write_text(content)
         names.append(find_endpoint(variables, "/").name)
-    assert len(set(names)) == 4
+    assert len(set(names)) == 3
     assert names[0] == names[3]
-    file.write_text("shared = false")
-    with pytest.raises(Refused, match="shared = false"):
-        find_endpoint(variables, "/")
     # the usual home, as the settings find it
     monkeypatch.delenv("ALITA_HOME")
     monkeypatch.setenv("XDG_DATA_HOME", str(file.parent))
