@@ -1,6 +1,7 @@
 """Bearer token of the HTTP server: that of ALITA_TOKEN, or of a private file that the first server of a home makes.
 
-Another such file holds the key of the pages' sessions."""
+Another such file holds the key of the pages' sessions.
+"""
 
 from __future__ import annotations
 
