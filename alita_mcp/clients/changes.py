@@ -145,9 +145,9 @@ def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Chang
     # 2. So is no file at all, if that is what we would have made.
     # 3. Otherwise the file has been changed since: our entry alone is cut out.
     for backup in [*_backups(opened.target), None]:
-        old = b"" if backup is None else backup.read_bytes()
-        text = old.removeprefix(opened.bom)
-        with suppress(ValueError):
+        with suppress(ValueError, OSError, RecursionError):  # not a copy that is of use
+            old = b"" if backup is None else backup.read_bytes()
+            text = old.removeprefix(opened.bom)
             was = format_of(client).read(text)
             if _entry(was, client) is None and _add(client, text, was, entry) == opened.text:
                 return planned(None if backup is None else old)
@@ -176,7 +176,7 @@ def apply_change(change: Change) -> Path | None:
                 problem = f"belongs to another user ({found.st_uid})"
         if problem:
             raise UsageError(
-                f"{change.file} {problem}; nothing was written.", hint="See to that, then try again."
+                f"{change.file} {problem}; nothing was written.", hint="Fix that, then try again."
             )
         target.parent.mkdir(parents=True, exist_ok=True)
         if change.after is None:
@@ -220,7 +220,9 @@ def read_file(target: Path, file: Path) -> bytes | None:
         problem = f"cannot be read: {refused.strerror or refused}"
     except UnicodeDecodeError as strange:
         problem = f"is not UTF-8 (byte {strange.start + 1})"
-    raise UsageError(f"{named} {problem}; nothing was written.", hint="See to that, or name another --file.")
+    raise UsageError(
+        f"{named} {problem}; nothing was written.", hint="Fix that, or name another file with --file."
+    )
 
 
 def write_whole(target: Path, content: bytes, *, like: Path, is_private: bool) -> None:
@@ -258,8 +260,8 @@ def _keep_backup(target: Path, content: bytes, *, is_private: bool) -> Path:
 
 def _backups(target: Path) -> list[Path]:
     """The copies beside a file, newest first."""
-    found = target.parent.glob(f"{target.name}{BACKUP}*") if target.parent.is_dir() else ()
-    files = [path for path in found if path.is_file() and path.stat().st_size <= MAX_BYTES]
+    beside = target.parent.iterdir() if target.parent.is_dir() else ()
+    files = [path for path in beside if path.name.startswith(f"{target.name}{BACKUP}") and path.is_file()]
     return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
 
 

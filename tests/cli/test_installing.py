@@ -71,7 +71,7 @@ def test_every_client_has_a_fixture() -> None:
 def test_install_adds_our_entry_alone_and_uninstall_restores_every_byte(
     fixture: str, alita: Alita, tmp_path: Path
 ) -> None:
-    client, file = client_of(fixture), tmp_path / fixture
+    client, file = client_of(fixture), tmp_path / f"[a] {fixture}"
     before = FIXTURES[fixture].read_bytes()
     file.write_bytes(before)
     key = CLIENTS[client].servers_key
@@ -325,6 +325,7 @@ def test_an_older_backup_is_never_written_over(alita: Alita, tmp_path: Path) -> 
     file = tmp_path / "mcp.json"
     file.write_text('{"theme": 1}', encoding="utf-8")
     (tmp_path / "mcp.json.alita-backup").write_text("of another day", encoding="utf-8")
+    (tmp_path / "mcp.json.alita-backup-9").write_text("[" * 100_000, encoding="utf-8")
     first = alita("install", "cursor", "--file", str(file), "--json").json["backup"]
     second = alita("install", "cursor", "--file", str(file), "--uvx", "--json").json["backup"]
     assert [Path(each).name for each in (first, second)] == [
@@ -333,7 +334,8 @@ def test_an_older_backup_is_never_written_over(alita: Alita, tmp_path: Path) -> 
     ]
     assert Path(first).read_text(encoding="utf-8") == '{"theme": 1}'
     assert (tmp_path / "mcp.json.alita-backup").read_text(encoding="utf-8") == "of another day"
-    file.write_text('{"theme": 1}', encoding="utf-8")
+    assert alita("uninstall", "cursor", "--file", str(file)).status == 0
+    assert file.read_text(encoding="utf-8") == '{"theme": 1}'
     assert alita("install", "cursor", "--file", str(file), "--json").json["backup"] == first
 
 
