@@ -6,6 +6,7 @@ greeting of a client reads it, before anything is loaded.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,6 +39,7 @@ DOMAINS = {
 FILE = "domains.txt"
 """In the home: the domains of its library, a line each, as they were when a client last asked for its tools."""
 MAX_BYTES = 1_000
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 def sentence(domains: Sequence[str]) -> str:
@@ -48,7 +50,8 @@ def sentence(domains: Sequence[str]) -> str:
 def read_domains(home: Path) -> list[str]:
     """The domains that a home's file names; none where there is no such file, whatever else is wrong with it."""
     try:
-        with (home / FILE).open("rb") as stream:
+        # without waiting for a writer where a pipe took its place
+        with open(home / FILE, "rb", opener=lambda name, flags: os.open(name, flags | _NO_WAIT)) as stream:
             named = stream.read(MAX_BYTES).decode("ascii", "replace").split("\n")
     except OSError:
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,9 @@ async def test_domains_are_those_of_enabled_tools_and_a_hostile_tool_adds_no_wor
 def test_a_damaged_file_of_domains_adds_no_words(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
     assert instructions(tmp_path) in (INSTRUCTIONS, f"{INSTRUCTIONS} It holds tools for PDF.")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX pipes")
+def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    assert read_domains(tmp_path) == []

@@ -1,4 +1,7 @@
-"""Bearer token of the HTTP server: that of ALITA_TOKEN, or of a private file that the first server of a home makes."""
+"""Bearer token of the HTTP server: that of ALITA_TOKEN, or of a private file that the first server of a home makes.
+
+Another such file holds the key of the pages' sessions.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from alita_mcp.errors import UsageError
 from alita_mcp.settings import Settings, check_token
 
 TOKEN_FILE = "http_token"  # noqa: S105 - its name
-"""Below the home."""
+PAGES_KEY_FILE = "pages_key"
+"""Both below the home."""
 
 
 def ensure_token(settings: Settings) -> str:
@@ -27,7 +31,21 @@ def ensure_token(settings: Settings) -> str:
     """
     if settings.token is not None:
         return settings.token.get_secret_value()
-    path = settings.home / TOKEN_FILE
+    return _ensure_file(
+        settings.home / TOKEN_FILE, "Set ALITA_TOKEN to a random text of 16 characters or more."
+    )
+
+
+def ensure_pages_key(settings: Settings) -> str:
+    """The key that signs the sessions of the pages. Clients have the token: with it alone they would sign their own.
+
+    Raises:
+        UsageError: as `ensure_token`.
+    """
+    return _ensure_file(settings.home / PAGES_KEY_FILE, "Make the folder writable for you.")
+
+
+def _ensure_file(path: Path, hint: str) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not os.path.lexists(path):
@@ -35,7 +53,7 @@ def ensure_token(settings: Settings) -> str:
     except OSError as refused:
         raise UsageError(
             f"Cannot make the token file {path}: {refused.strerror or refused}.",
-            hint="Set ALITA_TOKEN to a random text of 16 characters or more.",
+            hint=hint,
         ) from refused
     return read_token_file(path)
 

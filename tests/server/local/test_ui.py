@@ -13,6 +13,7 @@ import anyio.to_thread
 import httpx
 import pytest
 
+from alita_mcp.web.security import Sessions
 from tests.server.local.conftest import User, in_home
 from tests.server.local.test_shared_server import alita, client, status
 from tests.server.processes import PATIENCE_S, SERVE_WITH_TOKEN, started
@@ -71,6 +72,11 @@ async def test_a_server_over_http_gives_links_to_its_own_address(
             token = (user.home / "http_token").read_text().strip()
             by_token = await browser.post(f"http://{address}/ui/enter", data={"code": token})
             assert by_token.status_code == (403 if words else 200)
+            browser.cookies.clear()
+            # clients have the token: it is not enough to sign a person's session
+            forged = Sessions(token.encode())
+            browser.cookies.set(forged.cookie, forged.make_session())
+            assert (await browser.get(f"http://{address}/ui/library")).status_code == 401
             browser.cookies.clear()
             assert (await browser.get(link)).status_code == 200
             assert "calculate" in (await browser.get(f"http://{address}/ui/library")).text

@@ -15,7 +15,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.server.transports.http_token import ensure_token
+from alita_mcp.server.transports.http_token import ensure_pages_key, ensure_token
 from alita_mcp.server.transports.local.servers import find_servers
 from alita_mcp.settings import absolute_home
 
@@ -118,6 +118,7 @@ class Pages:
                 # first: two threads that import the same modules could wait for each other
                 await self._shared.wait_until_settled()
                 token = await anyio.to_thread.run_sync(ensure_token, self._settings)
+                key = await anyio.to_thread.run_sync(ensure_pages_key, self._settings)
                 for flow in ("app.code_runner", "app.task_runner", "toolsmith.toolsmith"):
                     await _import(f"alita_mcp.{flow}")  # the first page uses them
                 routes = await _import("alita_mcp.web.routes")
@@ -126,7 +127,8 @@ class Pages:
                 from alita_mcp.web.site import Site
 
                 home = absolute_home(self._settings.home)
-                sessions = Sessions(token.encode(), token=token if self._takes_token else None)
+                secret = f"{key} {token}".encode()  # whoever changes one of them ends all sessions
+                sessions = Sessions(secret, token=token if self._takes_token else None)
                 site = Site(
                     app=self._shared.get,
                     sessions=sessions,
