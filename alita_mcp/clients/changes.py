@@ -73,11 +73,10 @@ class Change:
         for side in (self.before, self.after):
             entry = _entry(form.read((side or b"").removeprefix(BOM)), self.client)
             shown = {self.client.servers_key: {KEY: _masked(entry, (), names)}} if entry is not None else {}
-            texts.append(b"".join(form.put(b"", (key,), value) for key, value in shown.items()).decode())
+            text = b"".join(form.put(b"", (key,), value) for key, value in shown.items())
+            texts.append(text.decode().splitlines())
         was, now = ("/dev/null" if side is None else str(self.file) for side in (self.before, self.after))
-        return "\n".join(
-            difflib.unified_diff(*(text.splitlines() for text in texts), was, now, lineterm="", n=1)
-        )
+        return "\n".join(difflib.unified_diff(texts[0], texts[1], was, now, lineterm="", n=1))
 
 
 def find_clients() -> list[FoundClient]:
