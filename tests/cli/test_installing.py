@@ -328,11 +328,13 @@ def test_a_client_that_is_not_on_this_machine_gets_no_file_unless_forced(alita: 
     file = machine / ".cursor" / "mcp.json"
     said = alita("install", "cursor")
     assert refuses(
-        said, f"Cursor is not on this machine: there is no {file.parent} and no `cursor` on PATH.", "--force"
+        said,
+        f"Cursor is not on this machine: there is no {file.parent} and no `cursor` on PATH.",
+        f"--file {file}",
     )
     assert "would be made" in alita("install", "cursor", "--dry-run").out
     assert not file.parent.exists()
-    assert "is made" in alita("install", "cursor", "--force").out
+    assert "is made" in alita("install", "cursor", "--file", str(file)).out
     assert "alita" in file.read_text(encoding="utf-8")
     assert "is unchanged" in alita("install", "cursor", "--write").out  # what 0.1.0 needed
 
