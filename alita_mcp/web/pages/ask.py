@@ -200,7 +200,7 @@ def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
 
 async def _look(app: App, run: str, known: RunView | None = None) -> RunView:
     """How a run stands; the same as `known` where nothing has come since."""
-    progress = await app.tasks.runs_of(None).progress(run, known.progress if known else None)
+    progress = await app.tasks.runs_of(None).progress(run)
     job = _find_job(app, run, progress.summary.owner)
     person = job.person if job is not None else None
     questions = person.open_questions if person is not None and person.client == WEB_PAGE.client else ()
