@@ -23,7 +23,5 @@ class Site:
     """The App, opened if it is not; raises what made its opening fail."""
     sessions: Sessions
     """Who is signed in."""
-    servers: Callable[[], list[dict[str, Any]]]
-    """What each server of this home says of itself; blocks, so call it in a thread."""
     follow_others: Callable[[Callable[[Activity], None]], Coroutine[Any, Any, None]]
     """Tells a listener what happens in the other servers of this home, until it is cancelled."""

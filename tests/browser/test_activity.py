@@ -167,7 +167,7 @@ async def test_a_thousand_events_a_second_leave_a_page_that_lives_and_says_what_
             return app
 
         sessions = Sessions(b"key")
-        site = Site(app=the_app, sessions=sessions, servers=list, follow_others=flood)
+        site = Site(app=the_app, sessions=sessions, follow_others=flood)
         with listen("127.0.0.1", 0) as listener:
             address = f"http://127.0.0.1:{listener.getsockname()[1]}"
             async with (
@@ -193,7 +193,7 @@ async def test_a_page_whose_server_was_gone_goes_on_by_itself(browser: Browser, 
             return app
 
         sessions = Sessions(b"key")
-        pages = ui_application(Site(app=the_app, sessions=sessions, servers=list, follow_others=alone))
+        pages = ui_application(Site(app=the_app, sessions=sessions, follow_others=alone))
         context = await browser.new_context()
         page = await context.new_page()
         port = 0

@@ -36,11 +36,8 @@ def said(request: Request) -> Reply:
         claims = [{"claim": "It says red", "reference": "o2", "quote": "red"}]
         return Calls(("finish", {"answer": "red", "solved": True, "claims": claims}))
     if "city" in task:
-        if turn == 0:
-            return Calls(("ask_person", {"question": f"Which city? {HOSTILE}"}))
-        claims = [{"claim": "Oslo", "reference": "o1", "quote": "Oslo"}]
         answer = f"Oslo [here](javascript:alert(1)) {HOSTILE}\n\n```\n<b>code</b>\n```"
-        return Calls(("finish", {"answer": answer, "solved": True, "claims": claims}))
+        return Calls(("finish", {"answer": answer, "solved": True, "claims": []}))
     return None
 
 
@@ -69,33 +66,27 @@ async def test_a_task_is_watched_live_and_its_run_is_the_same_after_a_reload(pag
     assert await page.locator("section[aria-label=Answer]").count() == 0
     MAY_FINISH.set()
     await page.locator("section[aria-label=Answer]").wait_for()
-    assert await page.locator(".run-head .badge").inner_text() == "solved"
+    assert await page.locator("#run .badge").first.inner_text() == "solved"
     assert await page.locator("#step-1").get_attribute("open") is not None
     for _ in range(2):
         assert (await page.locator("section[aria-label=Answer] .wrap").inner_text()) == "red"
         assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
         assert "base64" in await page.locator("#step-1 .code").text_content()
-        assert "tokens" in await page.locator(".run-head").inner_text()
+        assert "tokens" in await page.inner_text("#run")
         async with page.expect_download() as begun:
             await page.click("text=table.csv")
         assert (await (await begun.value).path()).read_text() == "a,b"
         await page.reload()
 
 
-async def test_a_question_is_answered_and_nothing_that_is_said_becomes_markup(page: Page) -> None:
+async def test_nothing_that_is_said_becomes_markup(page: Page) -> None:
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
     await ask(page, "Which city is it?")
-    question = page.locator("label[for=question-1]")
-    await question.wait_for()
-    assert await question.inner_text() == f"Which city? {HOSTILE.replace(chr(0x202E), '<U+202E>')}"
-    await page.fill("#question-1", "Oslo")
-    await page.click("text=Answer")
     answer = page.locator("section[aria-label=Answer]")
     await answer.wait_for()
     assert "<script>alert(1)</script><U+202E>" in await answer.inner_text()
     assert "[here](javascript:alert(1))" in await answer.inner_text()
-    assert await answer.locator("pre").inner_text() == "<b>code</b>"
     assert await answer.locator("a, script, b").count() == 0
     assert dialogs == []
 
@@ -137,9 +128,7 @@ async def test_without_a_model_a_tool_is_found_and_called(browser: Browser, stoc
             await page.fill("#task", "evaluate an arithmetic expression")
             await page.press("#task", "Tab")
             await page.keyboard.press("Enter")
-            await page.click("a[href='/ui/library/calculate#call']")
+            await page.click("a[href='/ui/library/calculate']")
             await page.fill("form.call #field1", "6 * 7")
             await page.click("form.call button")
             await page.locator("pre", has_text='"exact": "42"').wait_for()
-            await page.click("nav >> text=Worth")
-            await page.locator("dd", has_text="100% of 1").wait_for()

@@ -6,35 +6,24 @@ import zipfile
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-import anyio
 import pytest
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.settings import Settings
 from tests.browser.conftest import watched_page
 from tests.browser.ui_server import UiServer
-from tests.in_process import InProcessSandbox
-from tests.library.factory import simple, until
+from tests.in_process import IN_PROCESS
+from tests.library.factory import simple
 from tests.web.hostile import hostile_tool, large_tool
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
 
-class WaitingSandbox(InProcessSandbox):
-    """Runs tools in the server's process, but one that never ends."""
-
-    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        if job.function == "waits":
-            await anyio.sleep_forever()
-        return await super().run(job, broker)
-
-
 @pytest.fixture(scope="module")
 def ui_settings() -> dict[str, str]:
-    return {"sandbox": f"{__name__}:{WaitingSandbox.__name__}"}
+    return {"sandbox": IN_PROCESS}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +32,7 @@ async def library(ui: UiServer, anyio_backend: str) -> AsyncIterator[Library]:
     async with open_library(Settings(home=ui.home)) as opened:
         for version, answer in enumerate(("old answer", "new answer")):
             await opened.publish(simple("answers", answer=answer, sandbox="wasm"), expected_version=version)
-        for made in (simple("waits", sandbox="wasm"), hostile_tool(), large_tool()):
+        for made in (hostile_tool(), large_tool()):
             await opened.publish(made, expected_version=0)
         yield opened
 
@@ -65,14 +54,7 @@ async def test_the_library_is_searched_as_one_types(page: Page, place: str) -> N
     assert "return 'new answer'" in await page.locator(".code").first.inner_text()
 
 
-async def was_cancelled(library: Library) -> bool:
-    calls = library.journal(10, "called")
-    return [row.detail["status"] for row in calls if row.name == "waits"] == ["cancelled"]
-
-
-async def test_a_tool_is_called_from_its_form_and_a_call_is_cancelled(
-    page: Page, place: str, library: Library
-) -> None:
+async def test_a_tool_is_called_from_its_form(page: Page, place: str) -> None:
     await page.goto(f"{place}/calculate")
     await page.get_by_label("expression").fill("1/3 + 1/6")
     await page.get_by_role("button", name="Call").click()
@@ -80,30 +62,22 @@ async def test_a_tool_is_called_from_its_form_and_a_call_is_cancelled(
     await page.get_by_label("expression").fill("1/0")
     await page.get_by_role("button", name="Call").click()
     await page.locator("#result .bad").wait_for()
-    await page.goto(f"{place}/waits")
-    await page.get_by_role("button", name="Call").click()
-    await page.get_by_role("link", name="Cancel").click()
-    await until(lambda: was_cancelled(library))
 
 
-async def test_actions_change_the_tool_and_the_second_of_two_people_is_told(page: Page, place: str) -> None:
-    other = await page.context.new_page()
-    for each in (page, other):
-        await each.goto(f"{place}/answers")
+async def test_actions_change_the_tool_and_are_undone(page: Page, place: str) -> None:
+    await page.goto(f"{place}/answers")
     await page.get_by_role("link", name="v1").click()
     await page.get_by_text("Roll back…").click()
     await page.get_by_role("button", name="Make v1 current").click()
     await page.get_by_text("return 'old answer'").first.wait_for()
-    await other.get_by_role("button", name="Disable").click()
-    await other.get_by_text("changed while you looked at it").wait_for()
-    await other.get_by_role("button", name="Disable").click()
-    await other.get_by_text("so it cannot be called").wait_for()
-    await other.get_by_text("Delete…").click()
-    await other.get_by_role("button", name="Delete answers").click()
-    await other.get_by_role("button", name="Undo delete").click()
-    await other.get_by_role("button", name="Call").wait_for()
-    async with other.expect_download() as started:
-        await other.get_by_role("button", name="Export").click()
+    await page.get_by_role("button", name="Disable").click()
+    await page.get_by_text("so it cannot be called").wait_for()
+    await page.get_by_text("Delete…").click()
+    await page.get_by_role("button", name="Delete answers").click()
+    await page.get_by_role("button", name="Undo delete").click()
+    await page.get_by_role("button", name="Call").wait_for()
+    async with page.expect_download() as started:
+        await page.get_by_role("button", name="Export").click()
     with zipfile.ZipFile(await (await started.value).path()) as archive:
         assert "answers-v1/tool.py" in archive.namelist()
 

@@ -147,7 +147,7 @@ WRONG = [
     (("--provider", "compatible", "--base-url", "h:80", "--model", "m", "--yes"), "Invalid base URL 'h:80'"),
     (("--provider", "ollama", "--model", "a b", "--clients", "none"), "Invalid name of a model 'a b'"),
     (("--provider", "openai", "--key-env", "sk-1234567", "--clients", "none"), "'sk-1234567' of --key-env is not set"),
-    (("--provider", "openai", "--key-env", "TWO_LINES", "--clients", "none"), "more than one line"),
+    (("--provider", "openai", "--key-env", "TWO_LINES", "--clients", "none"), "ASCII characters on one line"),
     (("--provider", "openai", "--key-env", "TWO_LINES", "--key-stdin"), "both name a key"),
     (("--provider", "none", "--clients", "emacs"), "Unknown client 'emacs'"),
     (("--provider", "none", "--clients", "cursor,windsurf"), "Windsurf is not on this machine"),
@@ -261,7 +261,7 @@ def test_a_person_is_asked_for_model_key_and_clients_and_told_what_to_ask(
     assert status == 0, shown
     assert "'9' is none of them." in shown
     assert "Invalid base URL 'nowhere'" in shown
-    assert "The key holds a blank" in shown
+    assert "without blanks; this is not" in shown
     assert f"did not answer at {url}/chat/completions (status 401)" in shown
     assert "Invalid name of a model 'two words'" in shown
     assert '+    "alita": {' in shown.upper().lower()

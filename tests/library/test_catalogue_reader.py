@@ -337,7 +337,7 @@ def test_names_that_look_alike_are_among_few_of_many(catalogue: Catalogue) -> No
         assert tools.names(after="tool_0898") == ["tool_0899"]
 
 
-def test_pages_of_people_read_last_calls_and_how_a_version_came_to_be(tmp_path: Path) -> None:
+def test_last_calls_are_read_by_name(tmp_path: Path) -> None:
     catalogue = Catalogue(tmp_path / "library.sqlite3")
     for name in ("alpha", "alpha", "beta"):
         publish(catalogue, name)
@@ -349,12 +349,10 @@ def test_pages_of_people_read_last_calls_and_how_a_version_came_to_be(tmp_path: 
         )
     ]
     catalogue.record_calls(calls, {})
-    catalogue.record("synthesis", "alpha", 2, {"client": "claude-code"})
     with reading(catalogue.path) as tools:
         last = tools.last_calls(["alpha", "beta", "gamma"])
         assert {name: (row.event, row.detail["status"]) for name, row in last.items()} == {
             "alpha": ("called", "timeout"),
             "beta": ("sandbox failed", ""),
         }
-        assert [row.event for row in tools.making("alpha", 2)] == ["published", "synthesis"]
         assert (tools.names(), tools.names(deleted=True)) == (["alpha"], ["alpha", "beta"])

@@ -160,7 +160,7 @@ async def streamed(app: App) -> AsyncIterator[Callable[[], Any]]:
     async def the_app() -> App:
         return app
 
-    site = Site(app=the_app, sessions=Sessions(b"key"), servers=list, follow_others=alone)
+    site = Site(app=the_app, sessions=Sessions(b"key"), follow_others=alone)
     sending, receiving = anyio.create_memory_object_stream[ServerSentEvent]()
 
     async def read() -> str:

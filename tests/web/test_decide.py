@@ -252,18 +252,6 @@ async def test_reviews_are_marked_in_bulk_each_as_it_was_shown(settings: Setting
         assert "+    return &#39;two&#39;" in reading
 
 
-async def test_what_comes_later_appears_and_what_is_as_before_is_not_sent_again(settings: Settings) -> None:
-    async with opened(settings) as (app, browser):
-        page = (await browser.get("/ui/decide")).text
-        assert "Nothing waits for approval." in page
-        address = re.search(r'hx-get="(/ui/decide\?mark=-?\w+&amp;tool=)"', page)
-        assert address
-        assert (await browser.get(html.unescape(address[1]))).status_code == 204
-        await publish(app.library, "one")
-        changed = await browser.get(html.unescape(address[1]))
-        assert (changed.status_code, "asker" in changed.text, "<html" in changed.text) == (200, True, False)
-
-
 async def test_a_damaged_version_does_not_keep_the_others_from_being_decided(settings: Settings) -> None:
     async with opened(settings) as (app, browser):
         await publish(app.library, "one")

@@ -1,4 +1,4 @@
-"""Health: the doctor's findings, and of keys, servers and clients what may be shown."""
+"""Health: the doctor's findings, and of keys and clients what may be shown."""
 
 from __future__ import annotations
 
@@ -20,16 +20,6 @@ from tests.web.visiting import visiting
 
 KEY = "sk-0123456789abcdefghij"
 TOKEN = "a-token-of-more-than-sixteen"
-SERVERS: list[dict[str, Any]] = [
-    {
-        "pid": 7,
-        "version": "9.9",
-        "memory_bytes": 150_000_000,
-        "since": 1_700_000_000.0,
-        "clients": [{"name": "<script>\u202ecursor", "pid": 8, "since": 1_700_000_001.0}],
-    },
-    {"problem": "/run/x does not answer"},
-]
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +36,7 @@ def machine(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[httpx.AsyncClient]:
-    async with open_app(read_settings(), admit=admit) as app, visiting(app, lambda: SERVERS) as browser:
+    async with open_app(read_settings(), admit=admit) as app, visiting(app) as browser:
         yield browser
 
 
@@ -75,7 +65,7 @@ async def test_keys_are_named_and_no_secret_is_shown(monkeypatch: pytest.MonkeyP
     assert [secret for secret in (KEY, TOKEN, "pass-word-9") if secret in page] == []
 
 
-async def test_servers_their_clients_and_wired_clients_are_shown(machine: Path) -> None:
+async def test_wired_clients_are_shown(machine: Path) -> None:
     wired, broken = machine / ".cursor", machine / ".gemini"
     for folder, text in ((wired, '{"mcpServers": {"alita": {"command": "x"}}}'), (broken, "{")):
         folder.mkdir()
@@ -84,10 +74,6 @@ async def test_servers_their_clients_and_wired_clients_are_shown(machine: Path) 
     (machine / ".qwen").mkdir()
     async with opened() as browser:
         page = (await browser.get("/ui/health")).text
-    assert "<script>" not in page.replace('<script src="/ui/static/', "")
-    shown = html.unescape(page)
-    for piece in ("Server 7, version 9.9", "<script><U+202E>cursor (process 8)", "/run/x does not answer"):
-        assert piece in shown
     assert '<span class="badge ok">wired</span>' in page
     assert '<span class="badge bad">unreadable</span>' in page
     assert "alita install qwen-code" in page

@@ -59,7 +59,7 @@ def make_client(sessions: Sessions, cookie: str = "") -> TestClient:
     async def open_app() -> Any:
         raise AssertionError
 
-    site = Site(app=open_app, sessions=sessions, servers=list, follow_others=alone)
+    site = Site(app=open_app, sessions=sessions, follow_others=alone)
     client = TestClient(ui_application(site, [echo_routes]), ADDRESS, follow_redirects=False)
     if cookie:
         client.cookies.set(sessions.cookie, cookie)

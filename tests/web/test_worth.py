@@ -17,15 +17,14 @@ CURSOR = ClientIdentity("key", "cursor 1.0")
 
 
 def figures_of(page: str) -> dict[str, str]:
-    found = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)
-    return {name: re.sub(r"<.*?>", "", shown).strip() for name, shown in found}
+    return dict(re.findall(r"<h2>(.*?): (.*?)</h2>", page))
 
 
 async def test_the_figures_are_those_of_grown_tools(settings: Settings) -> None:
     chosen = settings.model_copy(update={"sandbox": IN_PROCESS})
     async with open_app(chosen, admit=admit) as app, visiting(app) as browser:
         empty = (await browser.get("/ui/worth")).text
-        assert figures_of(empty)["searches that ended in a call"] == "none yet"
+        assert figures_of(empty)["Searches that ended in a call"] == "0"
         stored = await app.library.publish(accepted(), expected_version=0)
         for _ in range(2):
             await app.search_tools("slugify a title", identity=CURSOR)
@@ -36,10 +35,10 @@ async def test_the_figures_are_those_of_grown_tools(settings: Settings) -> None:
         page = (await browser.get("/ui/worth")).text
         size = len((await app.library.read(stored.name)).code.encode())
     assert figures_of(page) == {
-        "calls answered by grown tools": "2",
-        "calls that failed": "0",
-        "searches that ended in a call": "67% of 3",
-        "tokens not written again": str(2 * size // 4),
+        "Calls answered by grown tools": "2",
+        "Calls that failed": "0",
+        "Searches that ended in a call": "2 of 3 (67%)",
+        "Tokens not written again": str(2 * size // 4),
     }
-    bars = re.findall(r"<title>([^<]*): (\d+) calls answered</title>", page)
+    bars = re.findall(r"<title>([^<]*): (\d+) calls answered by grown tools</title>", page)
     assert (len(bars), bars[-1]) == (90, (now()[:10], "2"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
 import httpx
@@ -23,15 +22,13 @@ async def alone(_listener: Callable[[Activity], None]) -> None:
 
 
 @asynccontextmanager
-async def visiting(
-    app: App, servers: Callable[[], list[dict[str, Any]]] = list
-) -> AsyncIterator[httpx.AsyncClient]:
+async def visiting(app: App) -> AsyncIterator[httpx.AsyncClient]:
     """A browser without scripts that has signed in; it follows no redirects. A stream arrives when it has ended."""
 
     async def the_app() -> App:
         return app
 
-    site = Site(app=the_app, sessions=Sessions(b"key"), servers=servers, follow_others=alone)
+    site = Site(app=the_app, sessions=Sessions(b"key"), follow_others=alone)
     transport = httpx.ASGITransport(ui_application(site))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as browser:
         entered = await browser.get("/ui/enter", params={"code": site.sessions.make_code()})

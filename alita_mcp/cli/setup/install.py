@@ -109,7 +109,7 @@ def uninstall(
 ) -> int | None:
     """Take this server out of a client's configuration.
 
-    A file that says nothing new since `alita install` becomes what it was before, byte for byte.
+    All else in the file stays byte for byte; one that holds nothing else goes.
 
     Args:
         client: The client.

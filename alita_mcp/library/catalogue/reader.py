@@ -30,7 +30,6 @@ from alita_mcp.library.catalogue.schema import (
     CHANGES_SO_FAR,
     ENTRIES,
     LAST_CALLS,
-    MAKING,
     NEXT_PAGE,
     STAMP,
 )
@@ -195,10 +194,6 @@ class CatalogueReader:
         """The last call of each of the named tools of which the journal has one."""
         rows = self._rows(LAST_CALLS, names=json.dumps(names))
         return {row["name"]: journal_row(row) for row in rows}
-
-    def making(self, name: str, version: int) -> list[JournalRow]:
-        """What the journal says of how a version came to be, the oldest first."""
-        return [journal_row(row) for row in self._rows(MAKING, name=name, version=version)]
 
     def approval(self, name: str, digest: str) -> Approval | None:
         """Approval of what a version asks for; None without one."""

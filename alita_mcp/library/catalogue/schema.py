@@ -335,7 +335,3 @@ SELECT * FROM journal WHERE id IN (
     AND name IN (SELECT value FROM json_each(:names)) GROUP BY name
 )
 """
-MAKING = """
-SELECT * FROM journal WHERE event IN ('published', 'raised', 'adopted', 'starter installed', 'synthesis')
-AND name = :name AND version = :version ORDER BY id
-"""

@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path, PureWindowsPath
 from shutil import copyfileobj, rmtree
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -21,12 +20,10 @@ from starlette.routing import Route
 
 from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app.app import App
-from alita_mcp.errors import AlitaError, ModelError, ToolNotFound, UsageError
+from alita_mcp.errors import AlitaError, ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.owners import USER
 from alita_mcp.progress import ignore_stage
 from alita_mcp.toolsmith.jobs.jobs import Job
-from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
 from alita_mcp.web.rendering import render, templates
 from alita_mcp.web.run_view import SVG, RunView, picture_type, view_run
 from alita_mcp.web.site import WEB_PAGE, Site
@@ -37,21 +34,13 @@ EXAMPLES = (
     "A loan of 250,000 over 20 years at 3.4 % a year: what do I pay each month, and how much of it is interest?",
     "Add up the amounts in the attached CSV file by month.",
 )
-SEARCHES = ("business days between two dates", "evaluate a formula", "rows of a CSV file that fit a query")
 SHOWN_RUNS = 20
-FOUND = 8
 MAX_QUERY = 2_000
-MAX_ANSWER = 4_000
-MAX_QUESTION = 2_000
 MAX_NAME = 60
-ANSWER_WITHIN_S = 900.0
-"""How long the agent's question waits for its answer."""
 LOOK_EVERY_S = 0.2
 """How often a stream looks whether its run has come on: runs of other processes tell nobody."""
-_FIELD = FormField("answer", "Answer", "")
 _OPENED_ALONE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 """A file that is opened by itself runs nothing and belongs to no page."""
-_PARTS = ("head", "questions", "answer", "output", "plan", "steps")
 
 
 def routes(site: Site) -> list[Route]:
@@ -60,13 +49,9 @@ def routes(site: Site) -> list[Route]:
     async def show_ask(request: Request) -> Response:
         app = await site.app()
         task = request.query_params.get("task", "")[:MAX_QUERY]
-        values: dict[str, Any] = {"task": task, "examples": EXAMPLES, "problem": None, "found": None}
-        if not app.tasks.has_model:
-            values |= {"problem": no_model_for_tasks(app.settings), "examples": SEARCHES}
-            if task.strip():
-                values["found"] = await app.search_tools(task, FOUND, identity=WEB_PAGE)
+        problem = None if app.tasks.has_model else no_model_for_tasks(app.settings)
         runs = await app.tasks.runs_of(None).list(SHOWN_RUNS)
-        return render(request, "ask.html", runs=runs, **values)
+        return render(request, "ask.html", task=task, examples=EXAMPLES, problem=problem, runs=runs)
 
     async def start(request: Request) -> Response:
         app, form = await site.app(), await request.form()
@@ -75,22 +60,12 @@ def routes(site: Site) -> list[Route]:
         async def on_event(_event: TaskEvent) -> None:
             begun.set()
 
-        person = PendingQuestions(ANSWER_WITHIN_S, client=WEB_PAGE.client)
-
-        async def ask(question: str) -> str | None:
-            with suppress(ModelError):  # nobody answered in time
-                filled = await person.ask_form(question[:MAX_QUESTION], [_FIELD])
-                return filled.texts.get(_FIELD.key) or None if isinstance(filled, FilledForm) else None
-            return None
-
         uploads = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
         try:
             sent = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]
             files = await anyio.to_thread.run_sync(_save_files, sent, uploads)
             task = _read_task(str(form.get("task", "")), files, app)
-            job = app.tasks.begin_task(
-                task, identity=WEB_PAGE, person=person, ask=ask, on_event=on_event, uploads=uploads
-            )
+            job = app.tasks.begin_task(task, identity=WEB_PAGE, on_event=on_event, uploads=uploads)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(partial(rmtree, uploads, ignore_errors=True))
@@ -104,12 +79,12 @@ def routes(site: Site) -> list[Route]:
 
     async def show_run(request: Request) -> Response:
         view = await _look(await site.app(), request.path_params["run"])
-        return render(request, "run.html", run=view, parts=_PARTS)
+        return render(request, "run.html", run=view)
 
     async def stream_run(request: Request) -> Response:
         app = await site.app()
         view = await _look(app, request.path_params["run"])
-        return EventSourceResponse(_changed_parts(app, view, request.state.csrf_token), sep="\n")
+        return EventSourceResponse(_follow_run(app, view, request.state.csrf_token), sep="\n")
 
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
@@ -134,20 +109,6 @@ def routes(site: Site) -> list[Route]:
             raise UsageError("This run is not worked on here.", hint="Stop it where it was started.")
         return RedirectResponse(f"/ui/ask/{run}", status_code=303)
 
-    async def answer(request: Request) -> Response:
-        app, run, form = await site.app(), request.path_params["run"], await request.form()
-        job = _find_job(app, run, USER)
-        person = job.person if job is not None else None
-        answers = {
-            question.key: FilledForm({_FIELD.key: str(form[question.key])[:MAX_ANSWER].strip()})
-            for question in (person.open_questions if person is not None else ())
-            if question.key in form
-        }
-        if person is None or not answers:
-            raise UsageError("This question is no longer open.", hint="The run went on without an answer.")
-        person.take_answers(person.next_round().token, answers)
-        return RedirectResponse(f"/ui/ask/{run}", status_code=303)
-
     return [
         Route("/ui/ask", show_ask),
         Route("/ui/ask", start, methods=["POST"]),
@@ -155,7 +116,6 @@ def routes(site: Site) -> list[Route]:
         Route("/ui/ask/{run}/events", stream_run),
         Route("/ui/ask/{run}/files/{name:path}", show_file),
         Route("/ui/ask/{run}/stop", stop, methods=["POST"]),
-        Route("/ui/ask/{run}/answer", answer, methods=["POST"]),
     ]
 
 
@@ -201,28 +161,20 @@ def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
 async def _look(app: App, run: str, known: RunView | None = None) -> RunView:
     """How a run stands; the same as `known` where nothing has come since."""
     progress = await app.tasks.runs_of(None).progress(run)
-    job = _find_job(app, run, progress.summary.owner)
-    person = job.person if job is not None else None
-    questions = person.open_questions if person is not None and person.client == WEB_PAGE.client else ()
-    is_here = job is not None
-    if known and (progress, questions, is_here) == (known.progress, known.questions, known.is_here):
+    is_here = _find_job(app, run, progress.summary.owner) is not None
+    if known and (progress, is_here) == (known.progress, known.is_here):
         return known
-    return view_run(progress, questions, is_here=is_here)
+    return view_run(progress, is_here=is_here)
 
 
-async def _changed_parts(app: App, view: RunView, csrf_token: str) -> AsyncIterator[dict[str, str]]:
-    """The parts of a run's page as events, each when it has changed, until the run has ended."""
-    shown: dict[str, str] = {}
+async def _follow_run(app: App, view: RunView, csrf_token: str) -> AsyncIterator[dict[str, str]]:
+    """How a run stands as events, each when something has come, until it has ended."""
+    template = templates().get_template("_run.html")
     looked: RunView | None = None
     with suppress(ToolNotFound):
         while True:
-            for name in _PARTS if view is not looked else ():
-                text = (
-                    templates().get_template("_run.html").render(run=view, part=name, csrf_token=csrf_token)
-                )
-                if shown.get(name) != text:
-                    shown[name] = text
-                    yield {"event": name, "data": text}
+            if view is not looked:
+                yield {"event": "run", "data": template.render(run=view, csrf_token=csrf_token)}
             looked = view
             if view.progress.summary.status != "running":
                 break

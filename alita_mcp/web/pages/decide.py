@@ -44,8 +44,6 @@ def routes(site: Site) -> list[Route]:
     async def show(request: Request, problem: AlitaError | None = None) -> Response:
         app, asked = await site.app(), request.query_params
         waiting = await anyio.to_thread.run_sync(_read_waiting, app)
-        if asked.get("mark") == waiting["mark"]:
-            return Response(status_code=204)
         # Of what is set aside one version is shown in full, that of the tool that is asked for.
         tool = asked.get("tool", "")
         listed = [each for each in waiting["set_aside"] if each.manifest.name == tool]
@@ -55,12 +53,11 @@ def routes(site: Site) -> list[Route]:
                 versions.append(await _describe(app.library, each))
         return render(
             request,
-            "_waiting.html" if "mark" in asked else "decide.html",
+            "decide.html",
             status=409 if problem else 200,
             problem=problem,
             done=asked.get("done", ""),
             ticked="tick" in asked,
-            tool=tool,
             shown=versions,
             most=SHOWN,
             **waiting,
@@ -161,13 +158,12 @@ def _number(form: FormData, name: str) -> int:
 
 
 def _read_waiting(app: App) -> dict[str, Any]:
-    """All that waits, how much that is, and a mark that differs whenever something else waits; blocks."""
+    """All that waits, and how much that is; blocks."""
     found = app.library.waiting_versions()
     versions = [each for each in found if not each.set_aside]
     code = CodeApprovals(app.library.home).list_waiting()
     is_read = app.settings.review != "off"  # otherwise a review changes nothing
     unreviewed, reviews = app.library.tools.unreviewed(REVIEWS) if is_read else (0, [])
-    keys = ([(each.manifest.digest, each.set_aside) for each in found], [number for number, _ in code])
     return {
         "versions": versions,
         "set_aside": [each for each in found if each.set_aside],
@@ -179,7 +175,6 @@ def _read_waiting(app: App) -> dict[str, Any]:
         "reviews": reviews,
         "unreviewed": unreviewed,
         "number": len(versions) + len(code) + unreviewed,
-        "mark": f"{hash((repr(keys), unreviewed, *(each.digest for each in reviews))):x}",
     }
 
 

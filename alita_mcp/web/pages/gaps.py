@@ -7,10 +7,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.choices import steps_to_a_model
 from alita_mcp.owners import Maker
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, name_problem
-from alita_mcp.toolsmith.requests.template import ask_for_code, format_template
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import WEB_PAGE, Site
 
@@ -27,18 +25,17 @@ def routes(site: Site) -> list[Route]:
         return render(request, "gaps.html", gaps=gaps, programs=programs, has_model=app.tasks.has_model)
 
     async def make(request: Request) -> Response:
-        """Has a model write the tool for a search; without a model, shows the request to hand to an agent."""
+        """Has a model write the tool for a search."""
         app, form = await site.app(), await request.form()
         description = str(form.get("description", "")).strip()[:MAX_DESCRIPTION]
         if not description:
             raise UsageError("There is no description.", hint="Say what the tool should do.")
         wanted = SynthesisRequest(description=description, made_by=Maker(WEB_PAGE.client), client=WEB_PAGE)
-        if app.tasks.has_model:
-            app.begin_synthesis(wanted)
-            return RedirectResponse("/ui/activity", status_code=303)
-        asked = ask_for_code(wanted, await app.library.similar(description))
-        fields, steps = format_template(asked.template), steps_to_a_model(app.settings)
-        return render(request, "request.html", asked=asked, fields=fields, steps=steps)
+        if not app.tasks.has_model:
+            hint = f"Tell a connected agent: “Make a tool: {description}” Or run `alita setup`."
+            raise UsageError("There is no model here that could write it.", hint=hint)
+        app.begin_synthesis(wanted)
+        return RedirectResponse("/ui/activity", status_code=303)
 
     async def keep(request: Request) -> Response:
         """Makes a tool of the runs of a program."""

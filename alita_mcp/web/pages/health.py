@@ -1,10 +1,9 @@
-"""Health: what `alita doctor` says, models and keys, servers with their clients, and wired clients."""
+"""Health: what `alita doctor` says, models and keys, and wired clients."""
 
 from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -34,8 +33,7 @@ def routes(site: Site) -> list[Route]:
     async def show(request: Request) -> Response:
         settings = (await site.app()).settings
         values = await anyio.to_thread.run_sync(_describe, settings)
-        servers = await anyio.to_thread.run_sync(site.servers)
-        return render(request, "health.html", servers=servers, iso=_iso_time, **values)
+        return render(request, "health.html", **values)
 
     async def show_findings(request: Request) -> Response:
         nonlocal found, found_at
@@ -48,10 +46,6 @@ def routes(site: Site) -> list[Route]:
         return render(request, "_findings.html", sections=found)
 
     return [Route("/ui/health", show), Route("/ui/health/findings", show_findings)]
-
-
-def _iso_time(unix_time: float) -> str:
-    return datetime.fromtimestamp(unix_time, UTC).isoformat()
 
 
 def _describe(settings: Settings) -> dict[str, Any]:

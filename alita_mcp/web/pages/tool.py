@@ -38,11 +38,20 @@ ACTIONS = ("pin", "unpin", "enable", "disable", "delete", "rollback")
 
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
-    acting = anyio.Lock()
+    exporting = anyio.Lock()
 
     async def show(request: Request) -> Response:
-        app, name = await site.app(), request.path_params["name"]
-        return await _show_tool(request, app, name)
+        app, name, problem, stored = await site.app(), request.path_params["name"], "", None
+        library = app.library
+        await library.settle()
+        entry = await anyio.to_thread.run_sync(library.tools.entry, name) or library.entry(name)
+        if entry.state != "deleted":
+            try:
+                stored = await library.read(name, read_version(request.query_params), entry)
+            except ToolUnavailable as damaged:
+                problem, entry = str(damaged), library.entry(name)
+        page = await anyio.to_thread.run_sync(_describe, app, entry, stored)
+        return await anyio.to_thread.run_sync(partial(render, request, "tool.html", problem=problem, **page))
 
     async def compare(request: Request) -> Response:
         library, name, asked = (await site.app()).library, request.path_params["name"], request.query_params
@@ -56,21 +65,15 @@ def routes(site: Site) -> list[Route]:
         action, form = request.path_params["action"], await request.form()
         if action not in ACTIONS:
             raise UsageError(f"There is no action {action[:40]!r}.")
-        async with acting:  # of two people the second one is told what the first one did
-            entry = app.library.tools.entry(name)
-            standing = describe_standing(entry) if entry else ""
-            if entry is not None and standing != form.get("seen"):
-                problem = f"{name} changed while you looked at it; it is {standing} now. Nothing was done."
-                return await _show_tool(request, app, name, problem=problem, status=409)
-            if action == "rollback":
-                await app.library.rollback(name, read_version(form))
-            else:
-                await getattr(app.library, action)(name)
+        if action == "rollback":
+            await app.library.rollback(name, read_version(form))
+        else:
+            await getattr(app.library, action)(name)
         return RedirectResponse(f"/ui/library/{quote(name)}", status_code=303)
 
     async def export(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
-        async with acting:
+        async with exporting:
             folder = await app.library.export(name, read_version(await request.form()))
             pack = partial(shutil.make_archive, str(folder), "zip", folder.parent, folder.name)
             packed = await anyio.to_thread.run_sync(pack)
@@ -96,23 +99,6 @@ def read_version(values: Mapping[str, Any], field: str = "version") -> int | Non
     return int(text) if text else None
 
 
-async def _show_tool(
-    request: Request, app: App, name: str, *, problem: str = "", status: int = 200
-) -> Response:
-    library = app.library
-    await library.settle()
-    entry = await anyio.to_thread.run_sync(library.tools.entry, name) or library.entry(name)
-    stored = None
-    if entry.state != "deleted":
-        try:
-            stored = await library.read(name, read_version(request.query_params), entry)
-        except ToolUnavailable as damaged:
-            problem, entry = problem or str(damaged), library.entry(name)
-    page = await anyio.to_thread.run_sync(_describe, app, entry, stored)
-    show = partial(render, request, "tool.html", status=status, problem=problem, **page)
-    return await anyio.to_thread.run_sync(show)
-
-
 def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> dict[str, Any]:
     """What the page shows of a tool, and of the version of it that could be read; blocks."""
     tools, manifest = app.library.tools, stored.manifest if stored else entry.manifest
@@ -124,15 +110,12 @@ def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> 
         "stored": stored,
         "origin": origin,
         "waiting": next((each for each in waiting if each.manifest.name == name), None),
-        "standing": describe_standing(entry),
     }
     if stored is None:
         return page
     granted, days = app.library.effective_grants.of(manifest), list_days(DAYS)
-    rows, use = (
-        evidence_rows(stored.report, tools.sandboxes_of(name, version)),
-        tools.daily_use(name, days[0]),
-    )
+    rows = evidence_rows(stored.report, tools.sandboxes_of(name, version))
+    use = tools.daily_use(name, days[0])
     return page | {
         "not_here": app.calls.verifier.why_not(manifest),
         "signature": signature_of(manifest, ALL_CHOICES),
@@ -142,13 +125,6 @@ def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> 
         "most": MAX_HIGHLIGHTED,
         "asked": in_words(manifest.grants),
         "granted": None if granted is None else in_words(granted),
-        "making": tools.making(name, version),
         "call_days": [(day, use.get(day, Use()).calls) for day in days],
-        "failure_days": [(day, use.get(day, Use()).failures) for day in days],
         "last_call": tools.last_calls([name]).get(name),
     }
-
-
-def describe_standing(entry: CatalogueEntry) -> str:
-    """What the actions of the page change, as in `v3, enabled, pinned`."""
-    return f"v{entry.manifest.version}, {entry.state}{', pinned' if entry.pinned else ''}"

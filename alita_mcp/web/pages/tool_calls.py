@@ -19,17 +19,13 @@ from starlette.routing import Route
 from alita_mcp.app.app import App
 from alita_mcp.app.calls import ToolRunResult
 from alita_mcp.errors import InvalidArguments, SandboxError
-from alita_mcp.library.background import background
-from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
 from alita_mcp.values import Schema
 from alita_mcp.verification.images import decode_image
 from alita_mcp.web.pages.tool import read_version
 from alita_mcp.web.rendering import render
-from alita_mcp.web.site import Site
+from alita_mcp.web.site import WEB_PAGE, Site
 
-WEB_PAGE = ClientIdentity(client="web page")
-"""Who calls, in the journal."""
 PREFIX = "argument."
 """Before a parameter's name in the name of its field."""
 MAX_SHOWN = 200_000
@@ -40,31 +36,25 @@ def routes(site: Site) -> list[Route]:
     """The route of these calls."""
 
     async def call(request: Request) -> Response:
-        """Calls a tool, and shows the result; a browser that does not wait for it cancels the call."""
         app, name, form = await site.app(), request.path_params["name"], await request.form()
         manifest = (await app.library.read(name, read_version(form))).manifest
         is_current = manifest.version == app.library.entry(name).manifest.version
         arguments = read_form(manifest.input_schema, form)
         version, began = None if is_current else manifest.version, time.monotonic()
-        with anyio.CancelScope() as wanted:
-            async with background() as tasks, app.preparation.report(ignore_stage):
-                tasks.start_soon(_cancel_when_gone, request, wanted)
-                answer = await app.run_tool(name, arguments, version, identity=WEB_PAGE)
-                picture = await _draw_picture(app, answer)
-                tasks.cancel_scope.cancel()
-            is_part = request.headers.get("hx-request") == "true"
-            page = partial(
-                render,
-                request,
-                "_call.html" if is_part else "call.html",
-                answer=answer,
-                picture=picture,
-                text=_text_of(answer),
-                seconds=round(time.monotonic() - began, 1),
-                most=MAX_SHOWN,
-            )
-            return await anyio.to_thread.run_sync(page)
-        return Response()
+        async with app.preparation.report(ignore_stage):
+            answer = await app.run_tool(name, arguments, version, identity=WEB_PAGE)
+        is_part = request.headers.get("hx-request") == "true"
+        page = partial(
+            render,
+            request,
+            "_call.html" if is_part else "call.html",
+            answer=answer,
+            picture=await _draw_picture(app, answer),
+            text=_text_of(answer),
+            seconds=round(time.monotonic() - began, 1),
+            most=MAX_SHOWN,
+        )
+        return await anyio.to_thread.run_sync(page)
 
     return [Route("/ui/library/{name}/calls", call, methods=["POST"])]
 
@@ -91,12 +81,6 @@ def read_form(schema: Schema, form: Mapping[str, Any]) -> dict[str, Any]:
                 hint='Lists are written as in ["a", "b"], objects as in {"key": 1}.',
             ) from broken
     return arguments
-
-
-async def _cancel_when_gone(request: Request, scope: anyio.CancelScope) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
 
 
 async def _draw_picture(app: App, answer: ToolRunResult) -> str:

@@ -29,10 +29,8 @@ def routes(site: Site) -> list[Route]:
         app = await site.app()
         await app.library.settle()
         found = await anyio.to_thread.run_sync(count_worth, app.library)
-        minutes = round(LEADS_WITHIN_S / 60)
-        return render(
-            request, "worth.html", **found, minutes=minutes, kept=DAYS_KEPT, bytes_per_token=BYTES_PER_TOKEN
-        )
+        said = {"minutes": round(LEADS_WITHIN_S / 60), "kept": DAYS_KEPT, "bytes_per_token": BYTES_PER_TOKEN}
+        return render(request, "worth.html", days=DAYS, **found, **said)
 
     return [Route("/ui/worth", show_worth)]
 
@@ -44,11 +42,20 @@ def list_days(span: int) -> list[str]:
 
 
 def count_worth(library: Library) -> dict[str, Any]:
-    """The days that the page shows, and their totals; reads the catalogue."""
+    """The figures that the page shows, day by day; reads the catalogue."""
     names = list_days(DAYS)
-    use, searches = library.tools.daily_use_of_grown(names[0]), library.tools.daily_searches(names[0])
+    used, searched = library.tools.daily_use_of_grown(names[0]), library.tools.daily_searches(names[0])
+    searches = sum(searched.values(), SearchCount())
+    each_day = [(day, used.get(day, Use()), searched.get(day, SearchCount())) for day in names]
     return {
-        "days": [(day, use.get(day, Use()), searches.get(day, SearchCount())) for day in names],
-        "use": sum(use.values(), Use()),
-        "searches": sum(searches.values(), SearchCount()),
+        "searches": searches.searches,
+        "called": searches.called,
+        "figures": {
+            "calls answered by grown tools": [(day, each.calls - each.failures) for day, each, _ in each_day],
+            "calls that failed": [(day, each.failures) for day, each, _ in each_day],
+            "searches that ended in a call": [(day, each.called) for day, _, each in each_day],
+            "tokens not written again": [
+                (day, each.code_bytes // BYTES_PER_TOKEN) for day, each, _ in each_day
+            ],
+        },
     }

@@ -16,7 +16,6 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.server.transports.http_token import ensure_pages_key, ensure_token
-from alita_mcp.server.transports.local.servers import find_servers
 from alita_mcp.settings import absolute_home
 
 if TYPE_CHECKING:
@@ -132,7 +131,6 @@ class Pages:
                 site = Site(
                     app=self._shared.get,
                     sessions=sessions,
-                    servers=partial(find_servers, home),
                     follow_others=partial(follow_servers, home),
                 )
                 self._loaded = sessions, routes.ui_application(site)
