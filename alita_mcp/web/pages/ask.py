@@ -160,7 +160,7 @@ def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
 
 async def _look(app: App, run: str, known: RunView | None = None) -> RunView:
     """How a run stands; the same as `known` where nothing has come since."""
-    progress = await app.tasks.runs_of(None).progress(run, known.progress if known else None)
+    progress = await app.tasks.runs_of(None).progress(run)
     is_here = _find_job(app, run, progress.summary.owner) is not None
     if known and (progress, is_here) == (known.progress, known.is_here):
         return known
