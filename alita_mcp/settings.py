@@ -256,13 +256,11 @@ def read_settings() -> Settings:
         problem = first["msg"].removeprefix("Value error, ")
         variable = f"ALITA_{name.upper()}"
         if any(each.upper() == variable and value for each, value in os.environ.items()):
-            raise UsageError(
-                f"Invalid {variable}{given}: {problem}.",
-                hint=f"Fix or unset {variable}; docs/settings.md lists its values.",
-            ) from invalid
+            said, mend = f"{variable}{given}", f"unset {variable}"
+        else:
+            said, mend = f"{name}{given} in {find_line(_home_of_environment(), name)}", "delete the line"
         raise UsageError(
-            f"Invalid {name}{given} in {find_line(_home_of_environment(), name)}: {problem}.",
-            hint="Fix or delete the line; docs/settings.md lists its values.",
+            f"Invalid {said}: {problem}.", hint=f"Fix or {mend}; docs/settings.md lists its values."
         ) from invalid
 
 

@@ -106,15 +106,9 @@ def _insert(text: bytes, node: Any, key: str, value: Any, unit: bytes) -> bytes:
 
 
 def _render(text: bytes, value: Any, indent: bytes, unit: bytes) -> bytes:
-    """A value as JSON: a member of an object on a line, anything else on one."""
-    if not isinstance(value, dict) or not value:
-        return json.dumps(value, ensure_ascii=False).encode()
-    newline = _newline(text)
-    members = (
-        newline + indent + unit + json.dumps(key).encode() + b": " + _render(text, each, indent + unit, unit)
-        for key, each in value.items()
-    )
-    return b"{" + b",".join(members) + newline + indent + b"}"
+    """A value as JSON, indented as the document is."""
+    lines = json.dumps(value, ensure_ascii=False, indent=unit.decode()).encode().split(b"\n")
+    return (_newline(text) + indent).join(lines)
 
 
 def _without_comments(text: bytes) -> tuple[bytes, list[int]]:
