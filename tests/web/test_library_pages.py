@@ -62,7 +62,7 @@ async def test_the_list_says_how_each_tool_stands_and_was_used(
     await app.run_tool("slugify", {"text": "?"})
     await library.settle()
     rows = rows_of(await page_of(browser, ""))
-    assert "verified unreviewed 2, 1 failed error just now" in rows["slugify"]
+    assert "verified unreviewed 2, 1 failed error 2" in rows["slugify"]
     assert "verified waits for approval unreviewed" in rows["get_rates"]
     assert "not approved" in rows["http_request"]
     assert "provisional disabled unreviewed 0 never called" in rows["turned_off"]
