@@ -39,7 +39,8 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {each.__name__: each for each in (seen, ours, when, code)} | {"json": to_json}
+    environment.filters |= {each.__name__: each for each in (seen, ours, when, code)}
+    environment.filters["json"] = functools.partial(json.dumps, ensure_ascii=False)
     return environment
 
 
@@ -64,11 +65,6 @@ def when(time: str) -> str:
     except (ValueError, OverflowError):
         return seen(time)
     return parsed.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def to_json(value: object) -> str:
-    """A value as one line of JSON."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def code(text: str, language: str = "python") -> Markup:

@@ -92,9 +92,8 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         if status == 401:
             message = ""  # the form says it
         is_part = request.headers.get("hx-request") == "true"
-        page = "error.html" if hasattr(request.state, "session") else "sign_in.html"
         values = {"message": message, "hint": hint, "takes_token": sessions.token is not None}
-        response = render(request, "_problem.html" if is_part else page, status=status, **values)
+        response = render(request, "_problem.html" if is_part else "error.html", status=status, **values)
         if is_part:
             response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
         if status == 401:

@@ -41,6 +41,7 @@ def routes(site: Site) -> list[Route]:
         version, began = None if is_current else manifest.version, time.monotonic()
         async with app.preparation.report(ignore_stage):
             answer = await app.run_tool(name, arguments, version, identity=WEB_PAGE)
+        value = answer.structured_content if answer.is_image else answer.result.value
         is_part = request.headers.get("hx-request") == "true"
         page = partial(
             render,
@@ -48,7 +49,7 @@ def routes(site: Site) -> list[Route]:
             "_call.html" if is_part else "call.html",
             answer=answer,
             picture=_picture_of(answer),
-            text=_text_of(answer),
+            text=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2),
             seconds=round(time.monotonic() - began, 1),
             most=MAX_SHOWN,
         )
@@ -87,8 +88,3 @@ def _picture_of(answer: ToolRunResult) -> str:
         return ""
     media_type = "image/png" if answer.result.value["format"] == "png" else "image/svg+xml"
     return f"data:{media_type};base64,{base64.b64encode(decode_image(answer.result.value)).decode()}"
-
-
-def _text_of(answer: ToolRunResult) -> str:
-    value = answer.structured_content if answer.is_image else answer.result.value
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
