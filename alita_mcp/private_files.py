@@ -1,4 +1,4 @@
-"""Small text files that decide what this process does, or hold its keys: nobody else may have written them."""
+"""Small text files that decide what this process does, or hold its keys; and how any file is written whole."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import shlex
 import stat
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.errors import UsageError
@@ -60,21 +59,30 @@ def read_private_file(path: Path, *, holds_secrets: bool = False) -> str | None:
         raise refusal(f"line {line} is not UTF-8 text", "Save it as UTF-8, or remove it.") from None
 
 
-def replace_private_file(path: Path, text: str) -> None:
-    """Puts a text in the place of a file in one step, for its owner alone; on the disk itself when this returns.
+def write_whole(path: Path, content: bytes, *, like: Path | None = None, is_private: bool = False) -> None:
+    """Puts a file in the place of another in one step, on the disk itself when this returns.
+
+    It gets the mode and owner of `like`, or of what it replaces; a new one, and with `is_private` any, is its owner's
+    alone.
 
     Raises:
         OSError: the disk refuses; the file is as before.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if is_private else 0o777)
+    like = like or path
+    found = like.stat() if like.exists() else None
     descriptor, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
+            file.write(content)
             file.flush()
+            if os.name == "posix":
+                owner = found or path.parent.stat()
+                if os.geteuid() == 0:
+                    os.fchown(descriptor, owner.st_uid, owner.st_gid)
+                os.fchmod(descriptor, stat.S_IMODE(found.st_mode) if found and not is_private else 0o600)
             os.fsync(descriptor)
         Path(aside).replace(path)
     except BaseException:
-        with suppress(FileNotFoundError):
-            Path(aside).unlink()
+        Path(aside).unlink(missing_ok=True)
         raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import sys
 import warnings
 from functools import cache
@@ -289,27 +288,6 @@ def find_unknown_settings(home: Path) -> list[str]:
             named = {name: name for name in fields if name != "home"}
             add_sentence(f"{key} in {find_line(home, key)}", key.lower().removeprefix("alita_"), named)
     return sentences
-
-
-def describe_settings(settings: Settings) -> list[tuple[str, str, str]]:
-    """Name, value and origin of each setting that a variable or the file sets; what may be secret is not shown.
-
-    Raises:
-        UsageError: the file cannot be used.
-    """
-    home = absolute_home(settings.home)
-    variables = {variable.lower(): variable for variable, value in os.environ.items() if value}
-    in_file = read_settings_file(home)
-    rows = []
-    for name in _setting_names():
-        origin = variables.get(f"alita_{name}") or (find_line(home, name) if name in in_file else "")
-        value = getattr(settings, name)
-        if isinstance(value, ModelChoice):
-            given = value.model_dump(exclude_defaults=True)
-            value = " ".join(str(each) if key == "name" else f"{key}={each}" for key, each in given.items())
-        shown = "(not shown)" if isinstance(value, SecretStr) else re.sub(r"//[^/\s]*@", "//***@", str(value))
-        rows += [(name, shown, origin)] if origin else []
-    return rows
 
 
 def settings_in_environment() -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import UsageError
-from alita_mcp.private_files import read_private_file, replace_private_file
+from alita_mcp.private_files import read_private_file, write_whole
 
 SETTINGS_FILE = "alita.toml"
 """Below the home."""
@@ -67,5 +67,5 @@ def change_settings_file(home: Path, changes: Mapping[str, str | None]) -> Path:
             document[name] = value
     written = tomlkit.dumps(document)
     if written != text or not path.exists():
-        replace_private_file(path, written)
+        write_whole(path, written.encode(), is_private=True)
     return path

@@ -174,5 +174,3 @@ class RunProgress(Value):
     """Of a run that has ended."""
     files: dict[str, int]
     """Size in bytes of each that code of the run wrote."""
-    mark: tuple[int, bool]
-    """Differs when anything has come."""

@@ -40,7 +40,6 @@ _WARN = (
     "unsolved", "stopped", LOST,
 )  # fmt: skip
 _SAID = ("activity", "client", "seconds", "status")
-_COMPARED = ("expected", "got")
 
 
 class Step(NamedTuple):
@@ -235,7 +234,7 @@ def show_detail(detail: Mapping[str, Any]) -> dict[str, str]:
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         for name, value in detail.items()
-        if name in _COMPARED or (value not in (None, "", (), [], {}) and name not in _SAID)
+        if value not in (None, "", (), [], {}) and name not in _SAID
     }
     return {name: spell_hidden(without_secrets(clip(text, MAX_DETAIL))) for name, text in texts.items()}
 

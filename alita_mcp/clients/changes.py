@@ -5,12 +5,9 @@ from __future__ import annotations
 import copy
 import difflib
 import itertools
-import json
 import os
 import stat
-import tempfile
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +15,7 @@ from typing import Any, NamedTuple
 
 from alita_mcp.clients.table import CLIENTS, KEPT, KEY, ONLY_REMOTE, ONLY_STARTED, Client, Launch, Remote
 from alita_mcp.errors import UsageError
+from alita_mcp.private_files import write_whole
 
 MAX_BYTES = 1_000_000
 """Largest configuration file that is read."""
@@ -68,18 +66,16 @@ class Change:
         return self.before != self.after
 
     def difference(self) -> str:
-        """The change as a unified difference, keys and tokens hidden; empty where nothing changes."""
-        sides = [(side or b"").removeprefix(BOM) for side in (self.before, self.after)]
-        old, new = (side.decode().splitlines() for side in sides)
+        """The change of our entry, in the client's format, as a unified difference; keys and tokens are hidden."""
+        form, names = format_of(self.client), dict[str, str]()
+        texts = []
+        for side in (self.before, self.after):
+            entry = _entry(form.read((side or b"").removeprefix(BOM)), self.client)
+            shown = {self.client.servers_key: {KEY: _masked(entry, (), names)}} if entry is not None else {}
+            text = b"".join(form.put(b"", (key,), value) for key, value in shown.items())
+            texts.append(text.decode().splitlines())
         was, now = ("/dev/null" if side is None else str(self.file) for side in (self.before, self.after))
-        # No lines around what changes: comments there may hold keys too.
-        lines = list(difflib.unified_diff(old, new, was, now, lineterm="", n=0))
-        text = "\n".join(lines[2:])
-        documents = [format_of(self.client).read(side) for side in sides]
-        secrets = {each for document in documents for each in _secrets(document, (), self.client.servers_key)}
-        for secret in sorted(secrets, key=len, reverse=True):
-            text = _hide(text, secret)
-        return "\n".join([*lines[:2], text]) if text else ""
+        return "\n".join(difflib.unified_diff(texts[0], texts[1], was, now, lineterm="", n=1))
 
 
 def find_clients() -> list[FoundClient]:
@@ -115,20 +111,15 @@ def plan_install(name: str, client: Client, server: Launch | Remote, file: Path 
     opened = _open(client, file)
     form, present = format_of(client), _entry(opened.document, client)
     entry = wanted if present is None else _merge(server, present, wanted)
-    with _explained(opened.file):
-        if present is None:
-            after = _add(client, opened.text, opened.document, entry)
-        else:
-            after = _sync(form, opened.text, (client.servers_key, KEY), present, entry)
-        _require(client, after, opened.document, entry)
+    path = (client.servers_key, KEY)
+    present = _MISSING if present is None else present
+    after = _edited(client, opened, entry, lambda: _sync(form, opened.text, path, present, entry))
     holds_token = isinstance(server, Remote) and not client.reference
-    return Change(
-        name, client, opened.file, opened.target, opened.before, opened.bom + after, entry, holds_token
-    )
+    return Change(name, client, opened.file, opened.target, opened.before, after, entry, holds_token)
 
 
 def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Change:
-    """What a client's file becomes without our entry: what it was before, where nothing else has changed since.
+    """What a client's file becomes without our entry; one that holds nothing else goes.
 
     Raises:
         UsageError: the file cannot be read or changed; the message says why.
@@ -137,24 +128,10 @@ def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Chang
     entry = _entry(opened.document, client)
     if opened.before is None or entry is None:
         return Change(name, client, opened.file, opened.target, opened.before, opened.before, {})
-
-    def planned(after: bytes | None) -> Change:
-        return Change(name, client, opened.file, opened.target, opened.before, after, entry)
-
-    # 1. A backup that becomes this very file when our entry is added to it is what the file was.
-    # 2. So is no file at all, if that is what we would have made.
-    # 3. Otherwise the file has been changed since: our entry alone is cut out.
-    for backup in [*_backups(opened.target), None]:
-        with suppress(ValueError, OSError, RecursionError):  # not a copy that is of use
-            old = b"" if backup is None else backup.read_bytes()
-            text = old.removeprefix(opened.bom)
-            was = format_of(client).read(text)
-            if _entry(was, client) is None and _add(client, text, was, entry) == opened.text:
-                return planned(None if backup is None else old)
-    with _explained(opened.file):
-        after = format_of(client).drop(opened.text, (client.servers_key, KEY))
-        _require(client, after, opened.document, None)
-    return planned(opened.bom + after)
+    form, path, after = format_of(client), (client.servers_key, KEY), None
+    if not _is_ours_alone(client, opened.text, entry):
+        after = _edited(client, opened, None, lambda: form.drop(opened.text, path))
+    return Change(name, client, opened.file, opened.target, opened.before, after, entry)
 
 
 def apply_change(change: Change) -> Path | None:
@@ -178,19 +155,15 @@ def apply_change(change: Change) -> Path | None:
             raise UsageError(
                 f"{change.file} {problem}; nothing was written.", hint="Fix that, then try again."
             )
-        target.parent.mkdir(parents=True, exist_ok=True)
         if change.after is None:
             target.unlink()
-            for old in _backups(target):  # copies of earlier entries of ours
-                with suppress(ValueError):
-                    document = format_of(change.client).read(old.read_bytes().removeprefix(BOM))
-                    if not any(_others(document, change.client).values()):
-                        old.unlink()
             return None
         backup = None
-        if change.before is not None:
+        before = (change.before or b"").removeprefix(BOM)
+        present = _entry(format_of(change.client).read(before), change.client)
+        if change.before is not None and not _is_ours_alone(change.client, before, present):
             backup = _keep_backup(target, change.before, is_private=change.is_private)
-        write_whole(target, change.after, like=target, is_private=change.is_private)
+        write_whole(target, change.after, is_private=change.is_private)
     except OSError as refused:
         raise UsageError(
             f"{change.file} cannot be written: {refused.strerror or refused}.", hint="Nothing was changed."
@@ -225,27 +198,6 @@ def read_file(target: Path, file: Path) -> bytes | None:
     )
 
 
-def write_whole(target: Path, content: bytes, *, like: Path, is_private: bool) -> None:
-    """Writes a file whole or not at all, with the mode and owner of `like`; a new one is its owner's alone."""
-    found = like.stat() if like.exists() else None
-    mode = stat.S_IMODE(found.st_mode) if found else 0o600
-    owner = found or target.parent.stat()
-    descriptor, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            if os.name == "posix":
-                if os.geteuid() == 0:
-                    os.fchown(descriptor, owner.st_uid, owner.st_gid)
-                os.fchmod(descriptor, mode & 0o600 if is_private else mode)
-            os.fsync(descriptor)
-        Path(aside).replace(target)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-
-
 def _keep_backup(target: Path, content: bytes, *, is_private: bool) -> Path:
     """A copy of a file as it is, beside it; an older copy stays, and one that says the same is taken."""
     for number in itertools.count(1):
@@ -256,13 +208,6 @@ def _keep_backup(target: Path, content: bytes, *, is_private: bool) -> Path:
         if backup.is_file() and not backup.is_symlink() and backup.read_bytes() == content:
             return backup
     raise AssertionError
-
-
-def _backups(target: Path) -> list[Path]:
-    """The copies beside a file, newest first."""
-    beside = target.parent.iterdir() if target.parent.is_dir() else ()
-    files = [path for path in beside if path.name.startswith(f"{target.name}{BACKUP}") and path.is_file()]
-    return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
 
 
 def format_of(client: Client) -> ModuleType:
@@ -318,34 +263,28 @@ def _open(client: Client, file: Path | None) -> _Opened:
         ) from broken
     servers = document.get(client.servers_key)
     is_unset = client.servers_key not in document or (servers is None and client.format == "yaml")
-    if not is_unset and not isinstance(servers, list if client.is_list else dict):
-        what = "a list" if client.is_list else "an object"
-        raise UsageError(f"{client.servers_key!r} in {file} is not {what}; nothing was written.", hint=hint)
+    if not is_unset and not isinstance(servers, dict):
+        raise UsageError(
+            f"{client.servers_key!r} in {file} is not an object; nothing was written.", hint=hint
+        )
     return _Opened(file, target, before, bom, text, document)
 
 
 def _entry(document: Mapping[str, Any], client: Client) -> Any:
     """Our entry in a document; None where there is none."""
     servers = document.get(client.servers_key)
-    if isinstance(servers, list):
-        return next((each for each in servers if isinstance(each, dict) and each.get("name") == KEY), None)
     return servers.get(KEY) if isinstance(servers, dict) else None
 
 
 def _others(document: Mapping[str, Any], client: Client) -> dict[str, Any]:
     """The document without our entry."""
-    servers, ours = document.get(client.servers_key) or {}, _entry(document, client)
-    rest: Any = [each for each in servers if each is not ours]
-    if isinstance(servers, dict):
-        rest = {key: value for key, value in servers.items() if key != KEY}
-    return {**document, client.servers_key: rest or None}
+    servers = document.get(client.servers_key) or {}
+    return {**document, client.servers_key: {key: servers[key] for key in servers if key != KEY}}
 
 
-def _add(client: Client, text: bytes, document: Mapping[str, Any], entry: Mapping[str, Any]) -> bytes:
-    """The text with our entry added to it."""
-    if client.is_list and not document.get(client.servers_key):
-        return bytes(format_of(client).put(text, (client.servers_key,), [entry]))
-    return bytes(format_of(client).put(text, (client.servers_key, KEY), entry))
+def _is_ours_alone(client: Client, text: bytes, entry: Any) -> bool:
+    """Whether a text is what we write where there is no file."""
+    return entry is not None and text == format_of(client).put(b"", (client.servers_key, KEY), entry)
 
 
 def _merge(server: Launch | Remote, present: Any, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -385,46 +324,37 @@ def _sync(form: ModuleType, text: bytes, path: tuple[str, ...], present: Any, wa
 _MISSING = object()
 
 
-def _require(client: Client, text: bytes, document: Mapping[str, Any], entry: Any) -> None:
-    """Raises ValueError unless the text holds this entry of ours, and else what the document holds."""
-    found = format_of(client).read(text)
-    if _entry(found, client) != entry or _others(found, client) != _others(document, client):
-        raise ValueError("it would say something else")
+def _edited(client: Client, opened: _Opened, entry: Any, edit: Callable[[], bytes]) -> bytes:
+    """The file after an edit.
 
-
-@contextmanager
-def _explained(file: Path) -> Iterator[None]:
-    """Turns an edit that does not fit the file into an error that says what to do."""
+    Raises:
+        UsageError: it cannot be edited so that it holds this entry of ours, and else what it held.
+    """
     try:
-        yield
+        text = edit()
+        found = format_of(client).read(text)
+        if _entry(found, client) == entry and _others(found, client) == _others(opened.document, client):
+            return opened.bom + text
+        problem = "it would say something else"
     except ValueError as unfit:
-        raise UsageError(
-            f"{file} cannot be edited without changing more of it than our entry ({unfit}); nothing was written.",
-            hint="Edit it by hand: `alita install CLIENT --dry-run --file NEW_FILE` shows the entry.",
-        ) from unfit
+        problem = str(unfit)
+    raise UsageError(
+        f"{opened.file} cannot be edited without changing more of it than our entry ({problem}); nothing was written.",
+        hint="Edit it by hand: `alita install CLIENT --dry-run --file NEW_FILE` shows the entry.",
+    )
 
 
-def _hide(text: str, secret: str) -> str:
-    """The text without a secret; a short one, which may be a common word, is hidden as a whole value alone."""
-    for spelling in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
-        if len(secret) >= 8:
-            text = text.replace(spelling, HIDDEN)
-        for start, end in (('"', '"'), ("'", "'"), (": ", "\n"), ("- ", "\n")):
-            text = f"{text}\n".replace(f"{start}{spelling}{end}", f"{start}{HIDDEN}{end}")[:-1]
-    return text
-
-
-def _secrets(value: Any, path: tuple[str, ...], servers_key: str) -> Iterator[str]:
-    """Every text in a document that may be a credential: by its name, or anywhere in the entry of another server."""
+def _masked(value: Any, path: tuple[str, ...], names: dict[str, str]) -> Any:
+    """A value with a name in place of each text in it that may be a credential, by what leads to it."""
     if isinstance(value, dict):
-        for name, each in value.items():
-            yield from _secrets(each, (*path, str(name)), servers_key)
-    elif isinstance(value, list):
-        for each in value:
-            name = str(each.get("name")) if isinstance(each, dict) else ""
-            yield from _secrets(each, (*path, name), servers_key)
-    elif isinstance(value, str) and value and path:
-        is_others = path[0] == servers_key and KEY not in path
-        is_setting = path[-1].startswith("ALITA_") and "TOKEN" not in path[-1]
-        if is_others or (not is_setting and any(word in str(path).upper() for word in SECRET_WORDS)):
-            yield value
+        return {name: _masked(each, (*path, str(name)), names) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_masked(each, path, names) for each in value]
+    is_setting = path[-1:] != () and path[-1].startswith("ALITA_") and "TOKEN" not in path[-1]
+    if (
+        not isinstance(value, str)
+        or is_setting
+        or not any(word in str(path).upper() for word in SECRET_WORDS)
+    ):
+        return value
+    return names.setdefault(value, f"{HIDDEN}{len(names) or ''}")

@@ -13,9 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from alita_mcp import __version__
-from alita_mcp.clients.changes import Change, read_file, wired_clients, write_whole
+from alita_mcp.clients.changes import Change, read_file, wired_clients
 from alita_mcp.clients.table import KEY, PLUGIN, READS_SKILLS
 from alita_mcp.errors import UsageError
+from alita_mcp.private_files import write_whole
 
 ORIGIN = "alita-mcp-server"
 SHARED_SKILL = Path("~/.agents/skills", KEY, "SKILL.md")
@@ -55,8 +56,7 @@ def apply_own_files(planned: dict[Path, bytes | None]) -> None:
     for file, after in planned.items():
         try:
             if after is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(file, after, like=file, is_private=False)
+                write_whole(file, after)
                 continue
             file.unlink(missing_ok=True)
         except OSError as refused:

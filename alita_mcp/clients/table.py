@@ -72,8 +72,6 @@ class Client:
     folder: Path | None = None
     """A folder that shows that it is on this machine; unset: that of its file."""
     format: Format = "json"
-    is_list: bool = False
-    """Whether the servers are a list, each with its `name`."""
 
     @property
     def is_project_file(self) -> bool:
@@ -110,8 +108,7 @@ class Client:
 
     def document(self, server: Launch | Remote) -> dict[str, Any]:
         """A whole configuration with nothing but our entry."""
-        entry = self.entry_for(server)
-        return {self.servers_key: [entry] if self.is_list else {KEY: entry}}
+        return {self.servers_key: {KEY: self.entry_for(server)}}
 
 
 def opencode_entry(launch: Launch) -> dict[str, Any]:
@@ -262,18 +259,10 @@ CLIENTS = {
     ),
     "continue": Client(
         "Continue",
-        Path("~/.continue/config.yaml"),
-        "Continue reads the file again when it is saved.",
-        entry=lambda launch: {"name": KEY, **launch.as_entry()},
-        remote_entry=lambda remote: {
-            "name": KEY,
-            "type": "streamable-http",
-            "url": remote.url,
-            "requestOptions": {"headers": remote.headers},
-        },
+        Path("~/.continue/mcpServers/alita.json"),
+        "Continue reads the file when it starts.",
         program="cn",
-        format="yaml",
-        is_list=True,
+        folder=Path("~/.continue"),
     ),
 }
 """The clients under the names that `alita install` takes."""

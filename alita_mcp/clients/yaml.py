@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
-from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
+from yaml.nodes import CollectionNode, MappingNode, Node
 
 
 def read(text: bytes) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def read(text: bytes) -> dict[str, Any]:
         ValueError: it is not one mapping; the message says where.
     """
     try:
-        value = yaml.load(text.decode(), Loader=_Loader)  # noqa: S506 - a safe one
+        value = yaml.safe_load(text.decode())
     except yaml.MarkedYAMLError as broken:
         mark = broken.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -29,22 +29,8 @@ def read(text: bytes) -> dict[str, Any]:
     return value or {}
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
-    """Refuses a key that stands twice in one mapping: YAML forbids it, the library takes the last."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        names = set()
-        for key, _ in node.value:
-            if key.value in names and isinstance(key, ScalarNode):
-                raise ValueError(
-                    f"line {key.start_mark.line + 1}: the key {key.value!r} stands twice in one mapping"
-                )
-            names.add(str(key.value))
-        return super().construct_mapping(node, deep)
-
-
 def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
-    """The document with a value at a path; of a list, a word of the path names the member with that `name`."""
+    """The document with a value at a path; the mappings that lead there are made where they are missing."""
     source = text.decode()
     newline = "\r\n" if "\r\n" in source else "\n"
     node: Any = _compose(source)
@@ -69,8 +55,10 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
     around, owner = node, None
     for word in path:
         found: Any = _member(node, word)
+        if found is None:
+            raise ValueError("it is merged from elsewhere")
         around, owner, (key, node) = node, key, found
-    start, end = (key or node).start_mark.index, _end(source, node, key)
+    start, end = key.start_mark.index, _end(source, node, key)
     if around.flow_style:
         before, after = source[:start], source[end:].lstrip()
         if after.startswith(","):
@@ -79,9 +67,8 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
     start = source.rfind("\n", 0, start) + 1
     end = _after_comments(source, end, around.start_mark.column)
     if len(around.value) == 1 and owner is not None:
-        empty = " []" if isinstance(around, SequenceNode) else " {}"
         colon = source.index(":", owner.end_mark.index) + 1
-        return (source[:colon] + empty + source[colon:start] + source[end:]).encode()
+        return (source[:colon] + " {}" + source[colon:start] + source[end:]).encode()
     return (source[:start] + source[end:]).encode()
 
 
@@ -92,9 +79,8 @@ def _insert(source: str, node: Any, owner: Any, key: str, value: Any, newline: s
     2. It is written in lines: ours comes last, indented as the others.
     3. There is no value yet: ours makes it one, below its key.
     """
-    is_item = isinstance(node, SequenceNode)
     if isinstance(node, CollectionNode) and node.flow_style:
-        member = _flow(value) if is_item else f"{json.dumps(key)}: {_flow(value)}"
+        member = f"{json.dumps(key)}: {_flow(value)}"
         at = node.start_mark.index + 1
         return source[:at] + member + (", " if node.value else "") + source[at:]
     if isinstance(node, CollectionNode):
@@ -103,9 +89,7 @@ def _insert(source: str, node: Any, owner: Any, key: str, value: Any, newline: s
     else:
         column = owner.start_mark.column + 2 if owner else 0
         at = _line_end(source, owner.end_mark.index) if owner else len(source)
-    lines = yaml.safe_dump(
-        [value] if is_item else {key: value}, sort_keys=False, allow_unicode=True, width=2**20
-    ).splitlines()
+    lines = yaml.safe_dump({key: value}, sort_keys=False, allow_unicode=True, width=2**20).splitlines()
     added = "".join(" " * column + line + newline for line in lines)
     gap = newline if source[:at] and not source[:at].endswith("\n") else ""
     return source[:at] + gap + added + source[at:]
@@ -116,12 +100,9 @@ def _compose(source: str) -> Node | None:
 
 
 def _member(node: Any, key: str) -> tuple[Any, Any] | None:
-    """The nodes of a member's key and value; an item of a list has no key."""
-    if isinstance(node, MappingNode):
-        return next((pair for pair in node.value if pair[0].value == key), None)
-    items = node.value if isinstance(node, SequenceNode) else ()
-    named = [(None, item) for item in items if (name := _member(item, "name")) and name[1].value == key]
-    return named[0] if named else None
+    """The nodes of a member's key and value."""
+    pairs = node.value if isinstance(node, MappingNode) else ()
+    return next((pair for pair in reversed(pairs) if pair[0].value == key), None)
 
 
 def _end(source: str, node: Any, key: Any) -> int:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.file_locks import hold_lock
-from alita_mcp.private_files import read_private_file, replace_private_file
+from alita_mcp.private_files import read_private_file, write_whole
 from alita_mcp.settings import keys_in_use
 
 KEYS_FILE = "keys.json"
@@ -34,17 +35,12 @@ def check_key(text: str) -> str:
         UsageError: it is empty, too long, or holds what no key holds; the message does not show it.
     """
     key = text.strip()
-    if re.fullmatch(rf"[!-~]{{1,{MAX_KEY}}}", key):
-        return key
-    wrong = (
-        "more than one line"
-        if len(key.splitlines()) > 1
-        else "a blank, a control character or one that is not ASCII"
-    )
-    problem = f"holds {wrong}" if key and len(key) <= MAX_KEY else "is empty, or longer than any key"
-    raise UsageError(
-        f"The key {problem}.", hint="Copy it again, alone and without quotes, as the provider shows it."
-    )
+    if not re.fullmatch(rf"[!-~]{{1,{MAX_KEY}}}", key):
+        raise UsageError(
+            f"A key is 1 to {MAX_KEY} ASCII characters on one line, without blanks; this is not.",
+            hint="Copy it again, alone and without quotes, as the provider shows it.",
+        )
+    return key
 
 
 def stored_keys(home: Path) -> dict[str, Place]:
@@ -68,7 +64,8 @@ def store_key(home: Path, name: str, key: str) -> Place:
     with hold_lock(home / f"{KEYS_FILE}.lock", LOCK_WITHIN_S):
         entries = _read_file(home)
         entries[name] = None if _offer_to_keyring(_account(home, name), key) else key
-        replace_private_file(home / KEYS_FILE, json.dumps(entries, indent=2) + "\n")
+        text = json.dumps(entries, indent=2) + "\n"
+        write_whole(home / KEYS_FILE, text.encode(), is_private=True)
     return "file" if entries[name] else "keyring"
 
 
@@ -93,19 +90,14 @@ def _read_file(home: Path) -> dict[str, str | None]:
     text = read_private_file(path, holds_secrets=True)
     if text is None:
         return {}
-    line = 1
-    try:
+    with suppress(ValueError, RecursionError):
         entries = json.loads(text)
         if isinstance(entries, dict) and all(isinstance(each, str | None) for each in entries.values()):
             return entries
-    except json.JSONDecodeError as broken:
-        line = broken.lineno
-    except (ValueError, RecursionError):
-        pass
     raise UsageError(
-        f"Cannot use {path}: line {line} is not as `alita setup` writes it.",
+        f"Cannot use {path}: it is not as `alita setup` writes it.",
         hint='Write {"NAME": "key"} into it, or remove it and run `alita setup` again.',
-    ) from None  # the cause would show what it read
+    )
 
 
 def _account(home: Path, name: str) -> str:
@@ -124,15 +116,15 @@ def _offer_to_keyring(account: str, key: str) -> bool:
 
 
 def _ask_keyring(account: str, name: str) -> str:
-    hint = f"Unlock the keyring, set {name.partition(' ')[0]}, or store the key again with `alita setup`."
+    problem = "it is not there any more"
     try:
         import keyring
 
-        key = keyring.get_password(SERVICE, account)
+        if key := keyring.get_password(SERVICE, account):
+            return key
     except Exception as failure:  # noqa: BLE001 - its back ends raise whatever their libraries raise
-        raise ModelError(
-            f"The system keyring does not give the key {name}: {type(failure).__name__}.", hint=hint
-        ) from None
-    if not key:
-        raise ModelError(f"The system keyring has no key {name} any more.", hint=hint)
-    return key
+        problem = type(failure).__name__
+    raise ModelError(
+        f"The system keyring does not give the key {name}: {problem}.",
+        hint=f"Unlock the keyring, set {name.partition(' ')[0]}, or store the key again with `alita setup`.",
+    )

@@ -43,20 +43,18 @@ from alita_mcp.toolsmith.writing.selection import (
     judge,
     verifies,
 )
-from alita_mcp.values import Check, Draft, Example
+from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement import (
     FEWEST_TESTS,
     MAJORITY,
     PassMatrix,
     Prepared,
-    Row,
     extend_matrix,
     prepare_draft,
     run_row,
 )
-from alita_mcp.verification.findings import pass_check
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.verify import Verdict, report_checks, verify
+from alita_mcp.verification.verify import Verdict, verify
 
 T = TypeVar("T")
 
@@ -194,7 +192,6 @@ class Writing:
             await run_row(each, self._work.request.tests, self._rehearsal)
             for each in matrix.candidates[len(current.codes) :]
         ]
-        report_checks(on_stage, "matrix", list(map(_row_check, range(len(matrix.rows)), matrix.rows)))
         return replace(
             current,
             codes=(*current.codes, *(candidate for candidate, _ in new_candidates)),
@@ -218,9 +215,6 @@ class Writing:
                 except ModelError:
                     break
                 prepared = await self._prepare_candidate(candidate)
-            found, who = prepared.failure or pass_check("static"), f"candidate {numbers[place] + 1}"
-            said = found.model_copy(update={"message": ": ".join(filter(None, (who, found.message)))})
-            report_checks(self._work.on_stage, "static", [said])
             return candidate, prepared
 
         return await draw_all(draw, len(numbers))
@@ -232,7 +226,6 @@ class Writing:
         candidate = await repair(self._work.models, current.codes[number], choice.rejected)
         prepared, row = await run_row(await self._prepare_candidate(candidate), matrix.tests, self._rehearsal)
         _, own_row = await run_row(prepared, self._work.request.tests, self._rehearsal)
-        report_checks(self._work.on_stage, "repair", [_row_check(number, row)])
 
         def put(values: tuple[T, ...], value: T) -> tuple[T, ...]:
             return (*values[:number], value, *values[number + 1 :])
@@ -349,14 +342,6 @@ class Writing:
         return await context.publisher.submit(
             draft, work.on_stage, update=False, amend=amend, request=request
         )
-
-
-def _row_check(number: int, row: Row | None) -> Check:
-    """How many tests of the suites a candidate passes."""
-    passes = row.passes if row is not None else ()
-    share = f"passes {sum(passes)} of {len(passes)} tests" if row is not None else "cannot run"
-    message = f"candidate {number + 1} {share}"
-    return Check(stage="agreement", passed=bool(passes) and all(passes), hard=False, message=message)
 
 
 def without_agreement(selection: Selection, **changes: int) -> Selection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from alita_mcp import __version__
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.progress import ReportStage, StageOutcome, report_end
+from alita_mcp.progress import ReportStage, report_end
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.workers.calls import hash_seed
 from alita_mcp.values import (
@@ -76,17 +76,12 @@ class _Progress:
     def add(self, gate: Stage, checks: list[Check]) -> bool:
         """Keeps a gate's checks and reports how it ended; returns whether the run goes on."""
         self.checks += checks
-        report_checks(self.on_stage, gate, checks)
-        return all(check.passed or not check.hard for check in checks)
-
-
-def report_checks(on_stage: ReportStage, stage: str, checks: Sequence[Check]) -> None:
-    """Reports how a stage ended, in the words of the checks that failed, if any did."""
-    failed = [check for check in checks if not check.passed]
-    outcome: StageOutcome = "passed" if not failed else "failed" if any(c.hard for c in failed) else "weak"
-    told = [check.message for check in failed or checks]
-    text = f"{len(told)} checks" if outcome == "passed" and len(told) > 1 else "; ".join(told)
-    report_end(on_stage, stage, outcome, text)
+        failed = [check for check in checks if not check.passed]
+        goes_on = not any(check.hard for check in failed)
+        told = [check.message for check in failed or checks]
+        text = f"{len(told)} checks" if not failed and len(told) > 1 else "; ".join(told)
+        report_end(self.on_stage, gate, "passed" if not failed else "weak" if goes_on else "failed", text)
+        return goes_on
 
 
 async def verify(

@@ -59,8 +59,7 @@ def parsed(client: str, content: bytes) -> Any:
 
 def entry_in(client: str, content: bytes) -> Any:
     servers = parsed(client, content)[CLIENTS[client].servers_key]
-    entries = {each["name"]: each for each in servers} if isinstance(servers, list) else servers
-    return entries["alita"]
+    return servers["alita"]
 
 
 def test_every_client_has_a_fixture() -> None:
@@ -68,7 +67,7 @@ def test_every_client_has_a_fixture() -> None:
 
 
 @pytest.mark.parametrize("fixture", FIXTURES)
-def test_install_adds_our_entry_alone_and_uninstall_restores_every_byte(
+def test_install_adds_our_entry_alone_and_uninstall_leaves_every_byte_of_others(
     fixture: str, alita: Alita, tmp_path: Path
 ) -> None:
     client, file = client_of(fixture), tmp_path / f"[a] {fixture}"
@@ -84,7 +83,7 @@ def test_install_adds_our_entry_alone_and_uninstall_restores_every_byte(
     old, new = parsed(client, before), parsed(client, after)
     strip = {name: value for name, value in new.items() if name != key}
     assert strip == {name: value for name, value in old.items() if name != key}
-    others = [each for each in new[key] if each not in ("alita", entry_in(client, after))]
+    others = [each for each in new[key] if each != "alita"]
     assert others == list(old.get(key) or ())
     lines = [Counter(side.decode().replace(",", "").splitlines()) for side in (before, after)]
     lost = [*(lines[0] - lines[1])]
@@ -108,27 +107,12 @@ def test_install_adds_our_entry_alone_and_uninstall_restores_every_byte(
 
     gone = alita("uninstall", client, "--file", str(file))
     assert gone.status == 0, gone.err
-    assert file.read_bytes() == before
-    assert "is unchanged" in alita("uninstall", client, "--file", str(file)).out
-
-
-@pytest.mark.parametrize("fixture", FIXTURES)
-def test_uninstall_without_a_backup_leaves_what_others_wrote(
-    fixture: str, alita: Alita, tmp_path: Path
-) -> None:
-    client, file = client_of(fixture), tmp_path / fixture
-    before = FIXTURES[fixture].read_bytes()
-    file.write_bytes(before)
-    alita("install", client, "--file", str(file))
-    for backup in tmp_path.glob("*.alita-backup*"):
-        backup.unlink()
-    assert alita("uninstall", client, "--file", str(file)).status == 0
-    after = file.read_bytes() if file.exists() else b""
-    key = CLIENTS[client].servers_key
-    if parsed(client, before).get(key):
-        assert after == before
+    left = file.read_bytes() if file.exists() else b""
+    if old.get(key):
+        assert left == before
     else:  # an object of servers that is empty now may stay
-        assert {**parsed(client, after), key: None} == {**parsed(client, before), key: None}
+        assert {**parsed(client, left), key: None} == {**old, key: None}
+    assert "is unchanged" in alita("uninstall", client, "--file", str(file)).out
 
 
 OWN = {
@@ -150,10 +134,6 @@ OWN = {
         "extensions:\n  # mine\n  alita:\n    cmd: old # since May\n    args:\n    - one\n    - two\n    timeout: 9\n"
         "    disabled: true\n    autoApprove: [calculate]\n    envs:\n      GITHUB_TOKEN: ghp_keptKeptKept\n"
         "    # inside\n# after\nother: 1\n"
-    ),
-    "continue": (
-        "mcpServers:\n  # mine\n  - name: alita\n    command: old # since May\n    disabled: true\n"
-        "    autoApprove: [calculate]\n    env: {GITHUB_TOKEN: ghp_keptKeptKept}\n  - name: other\n    command: x\n"
     ),
 }
 
@@ -183,7 +163,6 @@ def test_what_a_person_set_in_our_own_entry_stays(
         "sec = 5",
         "timeout: 9",
         "\n\n# next\n[tui]",
-        "name: other",
     ):
         assert words not in before or words in after, words
     assert "ghp_kept" not in said.out
@@ -198,9 +177,8 @@ def test_what_a_person_set_in_our_own_entry_stays(
     text, rest = file.read_text(encoding="utf-8"), parsed(client, file.read_bytes())
     assert "alita" not in json.dumps(rest)
     assert "# inside" not in text
-    for words in ("# next\n[tui]", "# after\nother: 1", "  - name: other"):
+    for words in ("# next\n[tui]", "# after\nother: 1"):
         assert words not in before or words in text, words
-    assert client != "continue" or rest["mcpServers"] == [{"name": "other", "command": "x"}]
 
 
 BROKEN: list[tuple[str, bytes, str]] = [
@@ -213,7 +191,6 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("cursor", b'"text"', "its top level is not an object"),
     ("cursor", b'{"mcpServers": []}', "'mcpServers' in"),
     ("cursor", b'{"mcpServers": null}', "'mcpServers' in"),
-    ("cursor", b'{"mcpServers": {}, "mcpServers": {}}', "the key 'mcpServers' stands twice"),
     ("cursor", b'{"a": NaN}', "it is not understood"),
     ("cursor", b"[" * 100_000, "nested too deeply"),
     ("cursor", b'{"a":' * 700 + b"1" + b"}" * 700, "nested too deeply"),
@@ -226,10 +203,8 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("goose", b"extensions:\n  a: [1\nb: 2\n", "line 3"),
     ("goose", b"- a\n- b\n", "its top level is not a mapping"),
     ("goose", b"extensions: []\n", "'extensions' in"),
-    ("goose", b"a: 1\nextensions: {}\nextensions: {}\n", "line 3: the key 'extensions' stands twice"),
     ("goose", b"a: 1\n---\nb: 2\n", "line 2"),
     ("goose", b"base: &base {x: 1}\nextensions: *base\n", "cannot be edited"),
-    ("continue", b"mcpServers: {}\n", "is not a list"),
 ]
 
 
@@ -248,6 +223,29 @@ def test_a_file_that_is_not_what_the_client_reads_is_left_alone(
         assert words in said.err
         assert file.read_bytes() == content
     assert {*tmp_path.iterdir()} <= {file, tmp_path / "home", tmp_path / "person"}
+
+
+@each_case("client, content", [
+    ("cursor", '{"mcpServers": {}, "mcpServers": {"a": {"command": "x"}}}'),
+    ("goose", "extensions: {}\nextensions:\n  a: {cmd: x}\n"),
+])  # fmt: skip
+def test_of_a_key_that_stands_twice_the_last_counts_as_for_clients(
+    client: str, content: str, alita: Alita, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(content, encoding="utf-8")
+    assert alita("install", client, "--file", str(file)).status == 0
+    assert entry_in(client, file.read_bytes())
+    assert alita("uninstall", client, "--file", str(file)).status == 0
+    assert file.read_text(encoding="utf-8") == content
+
+
+def test_an_entry_that_a_document_merges_is_left_to_the_person(alita: Alita, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    content = "base: &base {alita: {cmd: x}}\nextensions:\n  <<: *base\n"
+    file.write_text(content, encoding="utf-8")
+    assert refuses(alita("uninstall", "goose", "--file", str(file)), "it is merged from elsewhere")
+    assert file.read_text(encoding="utf-8") == content
 
 
 def test_tables_of_ours_with_others_between_them_are_left_to_the_person(alita: Alita, tmp_path: Path) -> None:
@@ -289,7 +287,7 @@ def test_a_link_stays_a_link_and_the_answer_names_its_target(alita: Alita, tmp_p
         assert "alita" in real.read_text(encoding="utf-8")
         alita("uninstall", "cursor", "--file", str(link))
         assert link.is_symlink()
-        assert (real.read_text(encoding="utf-8") if real.exists() else None) == content
+        assert "alita" not in (real.read_text(encoding="utf-8") if real.exists() else "")
 
 
 def test_mode_and_owner_stay_and_those_of_the_backup_are_the_same(alita: Alita, tmp_path: Path) -> None:
@@ -325,7 +323,6 @@ def test_an_older_backup_is_never_written_over(alita: Alita, tmp_path: Path) -> 
     file = tmp_path / "mcp.json"
     file.write_text('{"theme": 1}', encoding="utf-8")
     (tmp_path / "mcp.json.alita-backup").write_text("of another day", encoding="utf-8")
-    (tmp_path / "mcp.json.alita-backup-9").write_text("[" * 100_000, encoding="utf-8")
     first = alita("install", "cursor", "--file", str(file), "--json").json["backup"]
     second = alita("install", "cursor", "--file", str(file), "--uvx", "--json").json["backup"]
     assert [Path(each).name for each in (first, second)] == [
@@ -335,8 +332,7 @@ def test_an_older_backup_is_never_written_over(alita: Alita, tmp_path: Path) -> 
     assert Path(first).read_text(encoding="utf-8") == '{"theme": 1}'
     assert (tmp_path / "mcp.json.alita-backup").read_text(encoding="utf-8") == "of another day"
     assert alita("uninstall", "cursor", "--file", str(file)).status == 0
-    assert file.read_text(encoding="utf-8") == '{"theme": 1}'
-    assert alita("install", "cursor", "--file", str(file), "--json").json["backup"] == first
+    assert json.loads(file.read_text(encoding="utf-8"))["theme"] == 1
 
 
 def test_a_file_that_changes_while_it_is_edited_stays_as_it_became(tmp_path: Path) -> None:
@@ -353,11 +349,13 @@ def test_a_client_that_is_not_on_this_machine_gets_no_file_unless_forced(alita: 
     file = machine / ".cursor" / "mcp.json"
     said = alita("install", "cursor")
     assert refuses(
-        said, f"Cursor is not on this machine: there is no {file.parent} and no `cursor` on PATH.", "--force"
+        said,
+        f"Cursor is not on this machine: there is no {file.parent} and no `cursor` on PATH.",
+        f"--file {file}",
     )
     assert "would be made" in alita("install", "cursor", "--dry-run").out
     assert not file.parent.exists()
-    assert "is made" in alita("install", "cursor", "--force").out
+    assert "is made" in alita("install", "cursor", "--file", str(file)).out
     assert "alita" in file.read_text(encoding="utf-8")
     assert "is unchanged" in alita("install", "cursor", "--write").out  # what 0.1.0 needed
 

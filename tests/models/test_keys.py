@@ -76,7 +76,7 @@ def test_a_keyring_that_fails_later_is_named_without_the_key(home: Path) -> None
     store_key(home, NAME, KEY)
     for later, said in (
         (Broken(), "does not give the key OPENAI_API_KEY: OSError"),
-        (Memory(), "has no key"),
+        (Memory(), "it is not there any more"),
     ):
         keyring.set_keyring(later)
         with pytest.raises(ModelError, match=said) as raised:
@@ -104,10 +104,10 @@ def test_many_keys_stored_at_once_are_all_there(home: Path) -> None:
     [
         (lambda file: file.chmod(0o640), "others may access it (mode 640)", "chmod 600"),
         (lambda file: (file.rename(file.with_name("x")), file.symlink_to(file.with_name("x"))), "a link", "Put"),
-        (lambda file: file.write_text(f'{{"A": 1,\n"B": {KEY}}}'), "line 2 is not as `alita setup`", "remove it"),
-        (lambda file: file.write_text(f'["{KEY}"]'), "line 1 is not as `alita setup`", "remove it"),
-        (lambda file: file.write_text(f'{{"A": ["{KEY}"]}}'), "line 1 is not as `alita setup`", "remove it"),
-        (lambda file: file.write_text("[" * 100_000), "line 1 is not as `alita setup`", "remove it"),
+        (lambda file: file.write_text(f'{{"A": 1,\n"B": {KEY}}}'), "it is not as `alita setup`", "remove it"),
+        (lambda file: file.write_text(f'["{KEY}"]'), "it is not as `alita setup`", "remove it"),
+        (lambda file: file.write_text(f'{{"A": ["{KEY}"]}}'), "it is not as `alita setup`", "remove it"),
+        (lambda file: file.write_text("[" * 100_000), "it is not as `alita setup`", "remove it"),
         (lambda file: file.write_bytes(b'{"A": "\xff"}'), "not UTF-8", "UTF-8"),
     ],
     ids=range(7),
@@ -135,13 +135,11 @@ def test_a_file_that_cannot_be_relied_on_is_named_and_stays(
     assert file.read_bytes() == before
 
 
-@each_case("text, said", [
-    ("", "is empty"), (" \n ", "is empty"), ("two\nlines", "more than one line"), ("two\rlines", "more than one line"),
-    ("with blank", "a blank"), ("tab\tin", "a blank, a control"), ("escape\x1b[31m", "control character"),
-    ("kéy", "not ASCII"), ("null\0", "control character"), ("x" * 5_000, "longer than any key"),
+@each_case("text", [
+    "", " \n ", "two\nlines", "two\rlines", "with blank", "tab\tin", "escape\x1b[31m", "kéy", "null\0", "x" * 5_000,
 ])  # fmt: skip
-def test_what_is_no_key_is_refused_with_words_that_do_not_show_it(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said) as raised:
+def test_what_is_no_key_is_refused_with_words_that_do_not_show_it(text: str) -> None:
+    with pytest.raises(UsageError, match="ASCII characters on one line, without blanks") as raised:
         check_key(text)
     assert not text.strip() or text.strip() not in str(raised.value)
 

@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.errors import BudgetSpent, ModelError
-from alita_mcp.owners import UNIDENTIFIED
 from alita_mcp.settings import FixedLimits
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
-from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
 from tests.models.openai_server import ORDERS, Fails, Reply, Request, Resets, Says
-from tests.toolsmith.authors import BROKEN, GOOD, LISTED, PLAIN, REQUEST, ROOT, SPEC, Script, coded, kind_of
+from tests.toolsmith.authors import GOOD, LISTED, PLAIN, SPEC, Script, coded, kind_of
 from tests.toolsmith.bench import OpenBench
 
 pytestmark = pytest.mark.slow
@@ -166,18 +163,3 @@ async def test_what_it_cost_is_in_the_report_and_in_the_journal(bench: OpenBench
     assert usage is not None
     assert (usage.calls, usage.cost_usd) == (4, None)
     assert (row.name, row.detail["usage"]["calls"]) == ("digit_sum", 4)
-
-
-async def test_who_watches_hears_how_each_candidate_ends(bench: OpenBench) -> None:
-    feed = ActivityFeed()
-    async with bench(Script(candidates=[BROKEN, PLAIN, ROOT], repairs=lambda _request: BROKEN)) as made:
-        with feed.follow("synthesis", UNIDENTIFIED) as work:
-            request = read_request({"description": REQUEST})
-            assert isinstance(request, SynthesisRequest)
-            await made.smith.make(request, work)
-    steps = [(step.stage, step.outcome, step.text) for step in feed.recent[0].steps]
-    static = [(outcome, text) for stage, outcome, text in steps if stage == "static"]
-    assert ("passed", "candidate 2") in static
-    assert any(outcome == "failed" and text.startswith("candidate 1: ") for outcome, text in static)
-    matrix = [(outcome, text) for stage, outcome, text in steps if stage == "matrix"]
-    assert matrix[0] == ("weak", "candidate 1 cannot run")

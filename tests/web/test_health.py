@@ -1,4 +1,4 @@
-"""Health: the doctor's findings, and of keys, settings and clients what may be shown."""
+"""Health: the doctor's findings, and of keys and clients what may be shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def opened() -> AsyncIterator[httpx.AsyncClient]:
         yield browser
 
 
-async def test_keys_and_settings_are_named_and_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_keys_are_named_and_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "ALITA_MODEL": "openai/gpt-x",
         "ALITA_MODEL_JUDGE": "anthropic/claude-x base_url=http://me:pass-word-9@localhost:1/v1",
@@ -51,17 +51,13 @@ async def test_keys_and_settings_are_named_and_no_secret_is_shown(monkeypatch: p
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    (read_settings().home / "alita.toml").write_text('policy = "auto"\n', encoding="utf-8")
     async with opened() as browser:
         page = html.unescape((await browser.get("/ui/health")).text)
     for piece in (
         "openai/gpt-x",
         '<span class="badge ok">present</span> OPENAI_API_KEY',
         '<span class="badge ">none</span> ANTHROPIC_API_KEY',
-        "https://***@index.example.org/simple",
-        "ALITA_PACKAGE_INDEX",
-        "(not shown)",
-        "alita.toml, line 1",
+        "alita.toml",
         '<span class="badge ok">present</span> BRAVE_API_KEY',
         '<span class="badge ">none</span> TAVILY_API_KEY',
     ):
@@ -107,7 +103,6 @@ async def test_the_findings_are_those_of_the_doctor(monkeypatch: pytest.MonkeyPa
 async def test_a_settings_file_that_broke_after_the_start_is_said() -> None:
     async with opened() as browser:
         (read_settings().home / "alita.toml").write_text("policy = \n", encoding="utf-8")
-        page = await browser.get("/ui/health")
-        assert (page.status_code, "alita.toml is not valid TOML" in page.text) == (200, True)
+        assert (await browser.get("/ui/health")).status_code == 200
         failed = await browser.get("/ui/health/findings", headers={"hx-request": "true"})
     assert "alita.toml is not valid TOML" in failed.text

@@ -129,13 +129,9 @@ class RunFolder:
             actions=tuple((step.tool, step.ok) for step in solution.steps),
         )
 
-    def progress(self, known: RunProgress | None = None) -> RunProgress:
-        """How far the run is; the same as `known` where nothing has come since."""
-        is_under_way, size = self.is_under_way(), 0  # in this order, as in `summary`
-        with suppress(OSError):
-            size = (self.path / EVENTS).stat().st_size
-        if known is not None and known.mark == (size, is_under_way):
-            return known
+    def progress(self) -> RunProgress:
+        """How far the run is."""
+        is_under_way = self.is_under_way()  # in this order, as in `summary`
         events, files = self.read_events(), dict[str, int]()
         for name, path in self.files().items():
             with suppress(OSError):
@@ -145,7 +141,6 @@ class RunFolder:
             events=tuple(sorted(events, key=lambda event: event.number)),
             solution=_solution_in(events),
             files=files,
-            mark=(size, is_under_way),
         )
 
     def files(self) -> dict[str, Path]:

@@ -64,9 +64,9 @@ class RunReader:
         """The summary of a run; raises ToolNotFound."""
         return await _in_thread((await self._find(run)).summary)
 
-    async def progress(self, run: str, known: RunProgress | None = None) -> RunProgress:
-        """How far a run is; the same as `known` where nothing has come since; raises ToolNotFound."""
-        return await _in_thread(partial((await self._find(run)).progress, known))
+    async def progress(self, run: str) -> RunProgress:
+        """How far a run is; raises ToolNotFound."""
+        return await _in_thread((await self._find(run)).progress)
 
     async def find_file(self, run: str, name: str) -> Path:
         """A file that code of a run wrote; raises ToolNotFound."""

@@ -6,11 +6,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from alita_mcp.cli.output import Printer
+from alita_mcp.cli.output import Output, Printer
 from alita_mcp.cli.server import Address
 from alita_mcp.clients.table import CLIENTS, Client, Launch, Remote
 from alita_mcp.errors import AlitaError, UsageError
@@ -35,7 +35,6 @@ def install(
     env: list[str] | None = None,
     dry_run: bool = False,
     file: Path | None = None,
-    force: bool = False,
     uvx: bool = False,
     write: Annotated[bool, Parameter(show=False)] = False,  # noqa: ARG001 - what 0.1.0 needed
     output: Printer,
@@ -50,8 +49,7 @@ def install(
         http: Connect to the server that `alita serve --http` runs at this address, with its token.
         env: NAME=VALUE, a variable that the client sets for the server; may be repeated.
         dry_run: Show what would change, and write nothing.
-        file: Another file than the client's usual one.
-        force: Make the file even where the client is not on this machine.
+        file: Another file than the client's usual one, or that one where the client is not on this machine.
         uvx: Start the server with `uvx alita-mcp-server` instead of this installation.
         write: As is done anyway; 0.1.0 needed it.
 
@@ -73,11 +71,11 @@ def install(
         )
 
     def plan(name: str, known: Client) -> Change:
-        if not (force or file or dry_run or known.is_here()):
+        if not (file or dry_run or known.is_here()):
             program = f" and no `{known.program}` on PATH" if known.program else ""
             raise UsageError(
                 f"{known.title} is not on this machine: there is no {known.home()}{program}.",
-                hint="--force makes its file all the same; --file names another file.",
+                hint=f"`--file {known.usual_file()}` makes it all the same.",
             )
         server = launch if http is None else remote_server(settings, known, http, dry_run=dry_run)
         return plan_install(name, known, server, file)
@@ -92,7 +90,8 @@ def install(
             lines.append("The entry is switched off in the file, and stays so.")
         return " ".join(lines)
 
-    status = change_clients(client, plan, explain, output, every=every, file=file, dry_run=dry_run)
+    names = choose_clients(client, output, every=every, file=file, also_projects=False)
+    status = print_changes(change_clients(names, plan, explain, every=every, dry_run=dry_run), every, output)
     if http is None and launch.env:
         output.hint(f"Carried over to the client: {', '.join(launch.env)}.")
     return status
@@ -109,7 +108,7 @@ def uninstall(
 ) -> int | None:
     """Take this server out of a client's configuration.
 
-    A file that says nothing new since `alita install` becomes what it was before, byte for byte.
+    All else in the file stays byte for byte; one that holds nothing else goes.
 
     Args:
         client: The client.
@@ -130,74 +129,83 @@ def uninstall(
         ends = "The client goes on with the server until it is restarted."
         return ends if change.is_change else "It has no entry of this server."
 
-    return change_clients(
-        client, plan, explain, output, every=every, file=file, dry_run=dry_run, also_projects=True
-    )
+    names = choose_clients(client, output, every=every, file=file, also_projects=True)
+    changes = change_clients(names, plan, explain, every=every, dry_run=dry_run, remove=True)
+    return print_changes(changes, every, output)
 
 
-def change_clients(
-    client: str | None,
-    plan: Callable[[str, Client], Change],
-    explain: Callable[[Change], str],
-    output: Printer,
-    *,
-    every: bool,
-    file: Path | None,
-    dry_run: bool,
-    also_projects: bool = False,
-) -> int:
-    """Plans, shows and writes the changes of one client or of all; one that fails does not keep back the others.
+def choose_clients(
+    client: str | None, output: Output, *, every: bool, file: Path | None, also_projects: bool
+) -> list[str]:
+    """The client that is named, or all on this machine."""
+    from alita_mcp.clients.changes import find_clients
 
-    Returns:
-        0, or the exit status of the first that failed.
-    """
-    from alita_mcp.clients.changes import apply_change, find_clients
-    from alita_mcp.clients.skills import apply_own_files, plan_own_files
-
+    here = find_clients()
     if (client is None) is not every or (every and file):
-        found = ", ".join(each.name for each in find_clients()) or "none that is known"
+        found = ", ".join(each.name for each in here) or "none that is known"
         raise UsageError(
             "Name one client, or --all; --file goes with one client.", hint=f"On this machine: {found}."
         )
-    names = [client] if client else []
-    if every:
-        here = find_clients()
-        names = [each.name for each in here if also_projects or not each.is_project_file]
-        for name in (each.name for each in here if each.name not in names):
-            output.hint(f"{CLIENTS[name].title}: its file is a project's: run `alita install {name}` there.")
-        if not names:
-            raise UsageError("No client was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}.")
-    values: list[dict[str, object]] = []
-    texts: list[str] = []
-    status = 0
+    if client:
+        return [client]
+    if not here:
+        raise UsageError("No client was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}.")
+    for each in here:
+        if each.is_project_file and not also_projects:
+            output.hint(f"{each.title}: its file is a project's: run `alita install {each.name}` there.")
+    return [each.name for each in here if also_projects or not each.is_project_file]
+
+
+def change_clients(
+    names: Iterable[str],
+    plan: Callable[[str, Client], Change],
+    explain: Callable[[Change], str],
+    *,
+    every: bool = True,
+    dry_run: bool = False,
+    remove: bool = False,
+    agrees: Callable[[Change], bool] = lambda _: True,
+) -> list[dict[str, Any]]:
+    """Plans and writes the changes of clients; with `every`, one that fails does not keep back the others."""
+    from alita_mcp.clients.changes import apply_change
+    from alita_mcp.clients.skills import apply_own_files, plan_own_files
+
+    found: list[dict[str, Any]] = []
     for name in names:
         known = CLIENTS[name]
         try:
             change = plan(name, known)
-            own_files = plan_own_files(change, remove=also_projects)
+            if not agrees(change):
+                continue
+            own_files = plan_own_files(change, remove=remove)
             backup = None if dry_run else apply_change(change)
             apply_own_files({} if dry_run else own_files)
         except AlitaError as failed:
             if not every:
                 raise
-            status = status or failed.exit_status
-            texts.append(f"{known.title}: {failed}")
-            values.append({"client": name, "state": "failed", "error": str(failed)})
+            said = {"client": name, "state": "failed", "error": str(failed), "status": failed.exit_status}
+            found.append({**said, "text": f"✗ {known.title}: {failed}"})
             continue
-        difference, state = change.difference(), describe_state(change, dry_run=dry_run)
+        state = describe_state(change, dry_run=dry_run)
         link = "" if change.file == change.target else f", a link to {change.target},"
         kept = f" (backup: {backup})" if backup else ""
-        said = f"{known.title}: {change.file}{link} {state}{kept}. {explain(change)}".strip()
+        text = f"{known.title}: {change.file}{link} {state}{kept}. {explain(change)}".strip()
         paths = [str(file) for file in own_files]
         if paths:
-            said += f" {'Without' if also_projects else 'With'} it: {', '.join(paths)}."
-        texts.append(f"{difference}\n{said}".lstrip())
-        values.append({
+            text += f" {'Without' if remove else 'With'} it: {', '.join(paths)}."
+        found.append({
             "client": name, "file": str(change.file), "target": str(change.target), "state": state,
-            "backup": str(backup) if backup else None, "difference": difference, "own_files": paths,
+            "backup": str(backup) if backup else None, "difference": change.difference(), "own_files": paths,
+            "text": text,
         })  # fmt: skip
-    output.print_result(values if every else values[0], "\n\n".join(texts))
-    return status
+    return found
+
+
+def print_changes(found: list[dict[str, Any]], every: bool, output: Output) -> int:
+    """Shows what became of clients; returns the exit status of the first that failed, or 0."""
+    texts = [f"{each.get('difference', '')}\n{each['text']}".lstrip() for each in found]
+    output.print_result(found if every else found[0], "\n\n".join(texts))
+    return next((each["status"] for each in found if each["state"] == "failed"), 0)
 
 
 def describe_state(change: Change, *, dry_run: bool) -> str:
@@ -250,9 +258,7 @@ def read_variables(given: Iterable[str]) -> dict[str, str]:
     variables = {}
     for each in given:
         name, equals, value = each.partition("=")
-        if not equals or not (name.isidentifier() and name.isascii()):
-            raise UsageError(f"Invalid --env {name[:40]!r}: expected NAME=VALUE.")
-        if not value.isprintable():
-            raise UsageError(f"The value of --env {name} holds a line break or another control character.")
+        if not (equals and name.isidentifier() and name.isascii() and value.isprintable()):
+            raise UsageError(f"Invalid --env {name[:40]!r}: expected NAME=VALUE, all on one line.")
         variables[name] = value
     return variables

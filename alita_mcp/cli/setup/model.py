@@ -180,8 +180,7 @@ def ask_model(
     )
     key = answers.key
     if key is None and provider.keys_at and not has_key:
-        option = "--key-env VARIABLE or --key-stdin"
-        key = ask(option, f"Key, made at {provider.keys_at}", check_key, unseen=True)
+        key = ask("--key-env VARIABLE", f"Key, made at {provider.keys_at}", check_key, unseen=True)
     elif key is None and can_ask and (is_own or provider.keys_at):
         question = "Key (Enter: none, or the one that is set or stored)"
         key = ask("", question, lambda text: text and check_key(text), unseen=True) or None

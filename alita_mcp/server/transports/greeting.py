@@ -70,11 +70,12 @@ def greet(reads: int, writes: int, environment: Mapping[str, str]) -> Greeting:
 
 
 def find_home(environment: Mapping[str, str]) -> Path:
-    """The home of these settings, as `Settings.home`; on Windows nobody is greeted early."""
-    data = environment.get("XDG_DATA_HOME") or "~/.local/share"
+    """The home of these settings, as `Settings.home`, which is slow to load."""
+    data = environment.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME") or "~/.local/share"
     if sys.platform == "darwin":
         data = "~/Library/Application Support"
-    home = environment.get("ALITA_HOME") or os.path.join(data, "alita-mcp")  # noqa: PTH118
+    home = next((value for name, value in environment.items() if name.upper() == "ALITA_HOME" and value), "")
+    home = home or os.path.join(data, "alita-mcp")  # noqa: PTH118
     return Path(os.path.expanduser(home))  # noqa: PTH111 - it does not raise where nobody has a home folder
 
 

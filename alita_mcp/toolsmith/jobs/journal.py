@@ -20,10 +20,8 @@ from alita_mcp.toolsmith.requests.request import SynthesisRequest
 EVENT = "synthesis"
 JOURNALLED = {"status", "stage", "reason", "fix", "trust", "breaks", "kept"}
 _OPTIONAL = ("fix", "breaks", "kept")
-COMPARED = ("case", "expected", "got")
-"""What a gate compared."""
 MAX_COMPARED = 1_000
-"""Longest value of these, as JSON; longer ones are cut."""
+"""Longest of the values that a gate compared, as JSON; longer ones are cut."""
 WRITERS: tuple[Role, ...] = ("planner", "coder", "tester")
 """Whose names and servers are kept: their record is counted by them."""
 PATIENCE_S = 10.0
@@ -56,15 +54,10 @@ def describe_outcome(outcome: Outcome) -> dict[str, Any]:
     fields = outcome.model_dump(mode="json", include=JOURNALLED)
     described = {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
     if isinstance(outcome, Rejected):
-        compared = {name: getattr(outcome, name) for name in COMPARED}
+        compared = outcome.model_dump(include={"case", "expected", "got"})
         texts = {name: json.dumps(value, default=str) for name, value in compared.items()}
-        if any(value is not None for value in compared.values()) and not holds_secret(
-            " ".join(texts.values())
-        ):
-            described |= {
-                name: value if len(texts[name]) <= MAX_COMPARED else clip(texts[name], MAX_COMPARED)
-                for name, value in compared.items()
-            }
+        if outcome.case is not None and not holds_secret(" ".join(texts.values())):
+            described |= {name: clip(text, MAX_COMPARED) for name, text in texts.items()}
     return described
 
 

@@ -161,9 +161,9 @@ def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
     return job if job.finished is None else None
 
 
-async def _look(app: App, run: str, known: RunProgress | None = None) -> tuple[RunProgress, bool]:
+async def _look(app: App, run: str) -> tuple[RunProgress, bool]:
     """How a run stands, and whether this process works on it, so that it can be stopped."""
-    progress = await app.tasks.runs_of(None).progress(run, known)
+    progress = await app.tasks.runs_of(None).progress(run)
     return progress, _find_job(app, run, progress.summary.owner) is not None
 
 
@@ -203,7 +203,7 @@ async def _follow_run(app: App, run: str, csrf_token: str) -> AsyncIterator[dict
     looked: tuple[RunProgress, bool] | None = None
     with suppress(ToolNotFound):
         while looked is None or looked[0].summary.status == "running":
-            now = await _look(app, run, looked[0] if looked else None)
+            now = await _look(app, run)
             if now != looked:
                 yield {"event": "run", "data": template.render(run=_describe(*now), csrf_token=csrf_token)}
             looked = now

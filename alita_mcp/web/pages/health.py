@@ -1,4 +1,4 @@
-"""Health: what `alita doctor` says, models and keys, settings, and wired clients."""
+"""Health: what `alita doctor` says, models and keys, and wired clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_mcp.app.doctor import Finding, describe_findings, examine
 from alita_mcp.clients.changes import find_clients
 from alita_mcp.errors import AlitaError
 from alita_mcp.models.choices import ROLES, choose_model, steps_to_a_model
-from alita_mcp.settings import SEARCH_KEYS, Settings, describe_settings, key_from
+from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
 
@@ -50,9 +50,8 @@ def routes(site: Site) -> list[Route]:
 
 def _describe(settings: Settings) -> dict[str, Any]:
     """What stands on the page at once; blocks."""
-    page: dict[str, Any] = {"problem": "", "models": [], "settings": []}
+    page: dict[str, Any] = {"problem": "", "models": []}
     try:
-        page["settings"] = describe_settings(settings)
         for role in ROLES:
             if chosen := choose_model(settings, role):
                 key = chosen.find_key_place()

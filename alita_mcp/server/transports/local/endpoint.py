@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import alita_mcp
+from alita_mcp.server.transports.greeting import find_home
 
 Want = Literal["mcp", "status", "stop", "ui", "events", "hook"]
 """What a connection is for: messages of a client, a person's question or order, a link to the pages, activities, a
@@ -127,13 +128,8 @@ def settings_file_of(environment: Mapping[str, str]) -> bytes:
 
     The server looks at the file again, and says what is wrong with it.
     """
-    home = next((value for name, value in environment.items() if name.upper() == "ALITA_HOME" and value), "")
-    if not home:  # as platformdirs has it, whose import takes longer than all of this
-        data = environment.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME")
-        usual = "~/Library/Application Support" if sys.platform == "darwin" else "~/.local/share"
-        home = os.path.join(data or usual, "alita-mcp")
     with suppress(OSError):
-        handle = os.open(os.path.join(os.path.expanduser(home), "alita.toml"), os.O_RDONLY | _NO_WAIT)
+        handle = os.open(find_home(environment) / "alita.toml", os.O_RDONLY | _NO_WAIT)
         with open(handle, "rb") as file:
             return file.read(_MAX_FILE) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
     return b""
