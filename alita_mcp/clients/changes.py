@@ -7,8 +7,7 @@ import difflib
 import itertools
 import os
 import stat
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -112,16 +111,11 @@ def plan_install(name: str, client: Client, server: Launch | Remote, file: Path 
     opened = _open(client, file)
     form, present = format_of(client), _entry(opened.document, client)
     entry = wanted if present is None else _merge(server, present, wanted)
-    with _explained(opened.file):
-        if present is None:
-            after = bytes(form.put(opened.text, (client.servers_key, KEY), entry))
-        else:
-            after = _sync(form, opened.text, (client.servers_key, KEY), present, entry)
-        _require(client, after, opened.document, entry)
+    path = (client.servers_key, KEY)
+    present = _MISSING if present is None else present
+    after = _edited(client, opened, entry, lambda: _sync(form, opened.text, path, present, entry))
     holds_token = isinstance(server, Remote) and not client.reference
-    return Change(
-        name, client, opened.file, opened.target, opened.before, opened.bom + after, entry, holds_token
-    )
+    return Change(name, client, opened.file, opened.target, opened.before, after, entry, holds_token)
 
 
 def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Change:
@@ -134,13 +128,9 @@ def plan_uninstall(name: str, client: Client, file: Path | None = None) -> Chang
     entry = _entry(opened.document, client)
     if opened.before is None or entry is None:
         return Change(name, client, opened.file, opened.target, opened.before, opened.before, {})
-
-    form, after = format_of(client), None
+    form, path, after = format_of(client), (client.servers_key, KEY), None
     if not _is_ours_alone(client, opened.text, entry):
-        with _explained(opened.file):
-            text = form.drop(opened.text, (client.servers_key, KEY))
-            _require(client, text, opened.document, None)
-        after = opened.bom + text
+        after = _edited(client, opened, None, lambda: form.drop(opened.text, path))
     return Change(name, client, opened.file, opened.target, opened.before, after, entry)
 
 
@@ -334,23 +324,24 @@ def _sync(form: ModuleType, text: bytes, path: tuple[str, ...], present: Any, wa
 _MISSING = object()
 
 
-def _require(client: Client, text: bytes, document: Mapping[str, Any], entry: Any) -> None:
-    """Raises ValueError unless the text holds this entry of ours, and else what the document holds."""
-    found = format_of(client).read(text)
-    if _entry(found, client) != entry or _others(found, client) != _others(document, client):
-        raise ValueError("it would say something else")
+def _edited(client: Client, opened: _Opened, entry: Any, edit: Callable[[], bytes]) -> bytes:
+    """The file after an edit.
 
-
-@contextmanager
-def _explained(file: Path) -> Iterator[None]:
-    """Turns an edit that does not fit the file into an error that says what to do."""
+    Raises:
+        UsageError: it cannot be edited so that it holds this entry of ours, and else what it held.
+    """
     try:
-        yield
+        text = edit()
+        found = format_of(client).read(text)
+        if _entry(found, client) == entry and _others(found, client) == _others(opened.document, client):
+            return opened.bom + text
+        problem = "it would say something else"
     except ValueError as unfit:
-        raise UsageError(
-            f"{file} cannot be edited without changing more of it than our entry ({unfit}); nothing was written.",
-            hint="Edit it by hand: `alita install CLIENT --dry-run --file NEW_FILE` shows the entry.",
-        ) from unfit
+        problem = str(unfit)
+    raise UsageError(
+        f"{opened.file} cannot be edited without changing more of it than our entry ({problem}); nothing was written.",
+        hint="Edit it by hand: `alita install CLIENT --dry-run --file NEW_FILE` shows the entry.",
+    )
 
 
 def _masked(value: Any, path: tuple[str, ...], names: dict[str, str]) -> Any:

@@ -22,7 +22,7 @@ def read(text: bytes) -> dict[str, Any]:
     if not plain.strip():
         return {}
     try:
-        value = json.loads(plain, object_pairs_hook=_unique_keys)
+        value = json.loads(plain)
     except json.JSONDecodeError as broken:
         raise ValueError(f"line {broken.lineno}, column {broken.colno}: {broken.msg}") from broken
     if not isinstance(value, dict):
@@ -157,8 +157,8 @@ def _parser() -> Parser:
 
 
 def _member(node: Any, key: str) -> Any:
-    """The member of an object with this key; None where there is none."""
-    return next((pair for pair in node.named_children if _key(pair) == key), None)
+    """The last member of an object with this key, which is the one that counts; None where there is none."""
+    return next((pair for pair in reversed(node.named_children) if _key(pair) == key), None)
 
 
 def _key(pair: Any) -> Any:
@@ -167,15 +167,6 @@ def _key(pair: Any) -> Any:
 
 def _value(pair: Any) -> Any:
     return pair.child_by_field_name("value")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in members:
-            raise ValueError(f"the key {key!r} stands twice in one object")
-        members[key] = value
-    return members
 
 
 def _newline(text: bytes) -> bytes:

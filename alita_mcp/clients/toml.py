@@ -21,8 +21,7 @@ def read(text: bytes) -> dict[str, Any]:
     try:
         value = tomllib.loads(text.decode())
     except tomllib.TOMLDecodeError as broken:
-        problem, _, where = str(broken).rpartition(" (at ")
-        raise ValueError(f"{where.rstrip(')')}: {problem}" if problem else str(broken)) from broken
+        raise ValueError(str(broken)) from broken
     _parse(text)
     return value
 

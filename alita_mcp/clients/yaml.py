@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
-from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
+from yaml.nodes import CollectionNode, MappingNode, Node
 
 
 def read(text: bytes) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def read(text: bytes) -> dict[str, Any]:
         ValueError: it is not one mapping; the message says where.
     """
     try:
-        value = yaml.load(text.decode(), Loader=_Loader)  # noqa: S506 - a safe one
+        value = yaml.safe_load(text.decode())
     except yaml.MarkedYAMLError as broken:
         mark = broken.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -27,20 +27,6 @@ def read(text: bytes) -> dict[str, Any]:
     if value is not None and not isinstance(value, dict):
         raise ValueError("its top level is not a mapping")
     return value or {}
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
-    """Refuses a key that stands twice in one mapping: YAML forbids it, the library takes the last."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        names = set()
-        for key, _ in node.value:
-            if key.value in names and isinstance(key, ScalarNode):
-                raise ValueError(
-                    f"line {key.start_mark.line + 1}: the key {key.value!r} stands twice in one mapping"
-                )
-            names.add(str(key.value))
-        return super().construct_mapping(node, deep)
 
 
 def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
@@ -69,6 +55,8 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
     around, owner = node, None
     for word in path:
         found: Any = _member(node, word)
+        if found is None:
+            raise ValueError("it is merged from elsewhere")
         around, owner, (key, node) = node, key, found
     start, end = key.start_mark.index, _end(source, node, key)
     if around.flow_style:
@@ -114,7 +102,7 @@ def _compose(source: str) -> Node | None:
 def _member(node: Any, key: str) -> tuple[Any, Any] | None:
     """The nodes of a member's key and value."""
     pairs = node.value if isinstance(node, MappingNode) else ()
-    return next((pair for pair in pairs if pair[0].value == key), None)
+    return next((pair for pair in reversed(pairs) if pair[0].value == key), None)
 
 
 def _end(source: str, node: Any, key: Any) -> int:

@@ -191,7 +191,6 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("cursor", b'"text"', "its top level is not an object"),
     ("cursor", b'{"mcpServers": []}', "'mcpServers' in"),
     ("cursor", b'{"mcpServers": null}', "'mcpServers' in"),
-    ("cursor", b'{"mcpServers": {}, "mcpServers": {}}', "the key 'mcpServers' stands twice"),
     ("cursor", b'{"a": NaN}', "it is not understood"),
     ("cursor", b"[" * 100_000, "nested too deeply"),
     ("cursor", b'{"a":' * 700 + b"1" + b"}" * 700, "nested too deeply"),
@@ -204,7 +203,6 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("goose", b"extensions:\n  a: [1\nb: 2\n", "line 3"),
     ("goose", b"- a\n- b\n", "its top level is not a mapping"),
     ("goose", b"extensions: []\n", "'extensions' in"),
-    ("goose", b"a: 1\nextensions: {}\nextensions: {}\n", "line 3: the key 'extensions' stands twice"),
     ("goose", b"a: 1\n---\nb: 2\n", "line 2"),
     ("goose", b"base: &base {x: 1}\nextensions: *base\n", "cannot be edited"),
 ]
@@ -225,6 +223,29 @@ def test_a_file_that_is_not_what_the_client_reads_is_left_alone(
         assert words in said.err
         assert file.read_bytes() == content
     assert {*tmp_path.iterdir()} <= {file, tmp_path / "home", tmp_path / "person"}
+
+
+@each_case("client, content", [
+    ("cursor", '{"mcpServers": {}, "mcpServers": {"a": {"command": "x"}}}'),
+    ("goose", "extensions: {}\nextensions:\n  a: {cmd: x}\n"),
+])  # fmt: skip
+def test_of_a_key_that_stands_twice_the_last_counts_as_for_clients(
+    client: str, content: str, alita: Alita, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(content, encoding="utf-8")
+    assert alita("install", client, "--file", str(file)).status == 0
+    assert entry_in(client, file.read_bytes())
+    assert alita("uninstall", client, "--file", str(file)).status == 0
+    assert file.read_text(encoding="utf-8") == content
+
+
+def test_an_entry_that_a_document_merges_is_left_to_the_person(alita: Alita, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    content = "base: &base {alita: {cmd: x}}\nextensions:\n  <<: *base\n"
+    file.write_text(content, encoding="utf-8")
+    assert refuses(alita("uninstall", "goose", "--file", str(file)), "it is merged from elsewhere")
+    assert file.read_text(encoding="utf-8") == content
 
 
 def test_tables_of_ours_with_others_between_them_are_left_to_the_person(alita: Alita, tmp_path: Path) -> None:

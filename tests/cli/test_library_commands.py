@@ -429,7 +429,7 @@ def test_doctor_says_who_shares_the_token_and_whether_its_file_is_fit(
         (
             "sixteen-letters!",
             0o644,
-            f"✗ Cannot use the token file {file}: others can access it (mode 644). Run: chmod",
+            f"✗ Cannot use {file}: others may access it (mode 644). Run: chmod",
         ),
         ("fifteen-letters", 0o600, "at least 16 characters, this one 15"),
     ):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from alita_mcp.errors import UsageError
+from alita_mcp.private_files import read_private_file
 from alita_mcp.settings import Settings, check_token
 
 TOKEN_FILE = "http_token"  # noqa: S105 - its name
@@ -78,20 +78,11 @@ def read_token_file(path: Path) -> str:
     Raises:
         UsageError: it is missing, a link, accessible to others, or holds no token; no message holds what it contains.
     """
-    place = shlex.quote(str(path))
-
-    def refusal(problem: str, command: str = f"rm {place} (the next server makes a new one)") -> UsageError:
-        return UsageError(f"Cannot use the token file {path}: {problem}.", hint=f"Run: {command}")
-
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode):
-            raise refusal("it is a link" if stat.S_ISLNK(found.st_mode) else "it is not a regular file")
-        if os.name == "posix" and found.st_mode & 0o077:
-            mode = stat.S_IMODE(found.st_mode)
-            raise refusal(f"others can access it (mode {mode:o})", f"chmod 600 {place}")
-        return check_token(SecretStr(path.read_text(encoding="utf-8", errors="replace"))).get_secret_value()
-    except OSError as unreadable:
-        raise refusal(unreadable.strerror or str(unreadable)) from None
+        text = read_private_file(path, holds_secrets=True) or ""
+        return check_token(SecretStr(text)).get_secret_value()
     except ValueError as unfit:
-        raise refusal(str(unfit)) from None
+        raise UsageError(
+            f"Cannot use {path}: {unfit}.",
+            hint=f"Run: rm {shlex.quote(str(path))} (the next server makes a new one)",
+        ) from None
