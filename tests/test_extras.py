@@ -76,6 +76,7 @@ def test_the_packages_are_those_of_the_project_file() -> None:
         extra: {Requirement(line).name for line in lines}
         for extra, lines in project["optional-dependencies"].items()
     }
+    named["models"].remove("keyring")  # without it keys are kept in a file
     assert {extra: {name.replace("-", "_") for name in named.pop(extra)} for extra in EXTRAS} == {
         extra: set(packages) for extra, packages in PACKAGES.items()
     }
@@ -164,5 +165,5 @@ def test_the_core_is_light() -> None:
         "platform_system": "Linux", "platform_machine": "x86_64",
     }  # fmt: skip
     core = core_of(lock, linux)
-    assert 40 < len(core) <= 55, sorted(core)
+    assert 40 < len(core) <= 59, sorted(core)
     assert not core & {name.replace("_", "-") for packages in PACKAGES.values() for name in packages}

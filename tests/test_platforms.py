@@ -39,8 +39,8 @@ PLATFORMS: dict[str, Callable[[str], bool]] = {
 }
 WITHOUT_WHEEL = {
     "Linux x86_64, musl": {"lancedb"},
-    "macOS x86_64": {"lancedb"},
-    "Windows arm64": {"fastuuid", "lancedb", "litellm", "pyarrow", "tiktoken"},
+    "macOS x86_64": {"cryptography", "lancedb"},
+    "Windows arm64": {"cryptography", "fastuuid", "lancedb", "litellm", "pyarrow", "tiktoken"},
 }
 """What cannot be installed there without building it; `docs/platforms.md` says the same."""
 ELSEWHERE_ONLY = {"pywin32": "Windows"}

@@ -35,7 +35,6 @@ from alita_mcp.web.security import (
 from alita_mcp.web.site import Site
 
 FIRST_PAGE = "/ui/ask"
-STATIC = "/ui/static"
 MAX_CODE = 4_096
 MAX_STREAMS = 4
 """Event streams of one browser, which has six connections for all of its tabs: without a free one, none would load."""
@@ -43,8 +42,6 @@ PAUSED = (
     b"event: paused\ndata: <p class='panel'><span class='badge warn'>paused</span> Too many pages are open at once. "
     b"Reload this one to see it live.</p>\n\nevent: done\ndata: \n\n"
 )
-FOREVER = "public, max-age=31536000, immutable"
-"""For the static files: their URLs change with what they hold."""
 
 log = logging.getLogger(__name__)
 
@@ -95,9 +92,8 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         if status == 401:
             message = ""  # the form says it
         is_part = request.headers.get("hx-request") == "true"
-        page = "error.html" if hasattr(request.state, "session") else "sign_in.html"
         values = {"message": message, "hint": hint, "takes_token": sessions.token is not None}
-        response = render(request, "_problem.html" if is_part else page, status=status, **values)
+        response = render(request, "_problem.html" if is_part else "error.html", status=status, **values)
         if is_part:
             response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
         if status == 401:
@@ -109,7 +105,7 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
             Route("/", show_first_page),
             Route("/ui", show_first_page),
             Route("/ui/enter", enter, methods=["GET", "POST"]),
-            Mount(STATIC, GZipMiddleware(StaticFiles(packages=[("alita_mcp.web", "static")]))),
+            Mount("/ui/static", GZipMiddleware(StaticFiles(packages=[("alita_mcp.web", "static")]))),
             *(
                 Route(route.path, check_request(sessions, route.endpoint), methods=route.methods)
                 for page in pages
@@ -127,8 +123,6 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                if scope["path"].startswith(STATIC) and message["status"] == 200:
-                    headers["cache-control"] = FOREVER
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 if headers.get("content-type", "").startswith("text/event-stream"):

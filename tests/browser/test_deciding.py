@@ -143,7 +143,7 @@ async def test_a_program_that_came_back_is_made_a_tool_with_a_click(page: Page, 
 async def test_health_checks_by_itself(page: Page, ui: UiServer) -> None:
     await page.goto(ui.url("/health"))
     await page.locator("#findings", has_text="Tools run in: wasm").wait_for()
-    assert "ALITA_SANDBOX" in await page.inner_text("main")
+    assert "alita.toml" in await page.inner_text("main")
 
 
 @pytest.mark.parametrize("path", ["/decide?tool=http_request", "/gaps", "/health"])

@@ -21,6 +21,7 @@ from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, without_waiting
 from alita_mcp.machine import unusable
 from alita_mcp.owners import USER
+from alita_mcp.private_files import write_whole
 from alita_mcp.runs.outputs import is_file_name
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class RunFolder:
             self.path.mkdir(mode=0o700)
             lock = file_lock(self.path / LOCK)
             lock.acquire(timeout=5)
-            _write_file(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
+            write_whole(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
         except OSError as failure:
             raise unusable(self.path, failure) from failure
         return lock
@@ -99,7 +100,7 @@ class RunFolder:
     def write_end(self, finished: TaskEvent) -> None:
         """Writes a summary of the end, so that listings need not read all events."""
         with suppress(OSError):
-            _write_file(self.path / SUMMARY, self._summarize([finished]).model_dump_json().encode())
+            write_whole(self.path / SUMMARY, self._summarize([finished]).model_dump_json().encode())
 
     def summary(self) -> RunSummary:
         """The summary of the run."""
@@ -200,11 +201,3 @@ def _shorten(event: TaskEvent) -> TaskEvent:
     """The event without what makes it long: the end of a run without its steps, all else without data."""
     data = {**event.data, "steps": []} if event.kind == "finished" else {}
     return event.model_copy(update={"data": data, "text": event.text[:SHOWN_CHARACTERS]})
-
-
-def _write_file(place: Path, content: bytes) -> None:
-    aside = place.with_suffix(".new")
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    aside.replace(place)

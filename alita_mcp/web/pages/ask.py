@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mimetypes
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path, PureWindowsPath
 from shutil import copyfileobj, rmtree
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -18,14 +20,14 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
+from alita_mcp.agent.planning.plans import Plan
+from alita_mcp.agent.values import RunProgress, Solution, Step, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app.app import App
 from alita_mcp.errors import AlitaError, ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.progress import ignore_stage
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.web.rendering import render, templates
-from alita_mcp.web.run_view import SVG, RunView, picture_type, view_run
 from alita_mcp.web.site import WEB_PAGE, Site
 
 EXAMPLES = (
@@ -37,6 +39,8 @@ EXAMPLES = (
 SHOWN_RUNS = 20
 MAX_QUERY = 2_000
 MAX_NAME = 60
+SVG = "image/svg+xml"
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", SVG})
 LOOK_EVERY_S = 0.2
 """How often a stream looks whether its run has come on: runs of other processes tell nobody."""
 _OPENED_ALONE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
@@ -78,13 +82,12 @@ def routes(site: Site) -> list[Route]:
         return RedirectResponse(f"/ui/ask/{job.id}", status_code=303)
 
     async def show_run(request: Request) -> Response:
-        view = await _look(await site.app(), request.path_params["run"])
-        return render(request, "run.html", run=view)
+        run = _describe(*await _look(await site.app(), request.path_params["run"]))
+        return render(request, "run.html", run=run)
 
     async def stream_run(request: Request) -> Response:
-        app = await site.app()
-        view = await _look(app, request.path_params["run"])
-        return EventSourceResponse(_follow_run(app, view, request.state.csrf_token), sep="\n")
+        app, run = await site.app(), request.path_params["run"]
+        return EventSourceResponse(_follow_run(app, run, request.state.csrf_token), sep="\n")
 
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
@@ -158,26 +161,51 @@ def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
     return job if job.finished is None else None
 
 
-async def _look(app: App, run: str, known: RunView | None = None) -> RunView:
-    """How a run stands; the same as `known` where nothing has come since."""
+async def _look(app: App, run: str) -> tuple[RunProgress, bool]:
+    """How a run stands, and whether this process works on it, so that it can be stopped."""
     progress = await app.tasks.runs_of(None).progress(run)
-    is_here = _find_job(app, run, progress.summary.owner) is not None
-    if known and (progress, is_here) == (known.progress, known.is_here):
-        return known
-    return view_run(progress, is_here=is_here)
+    return progress, _find_job(app, run, progress.summary.owner) is not None
 
 
-async def _follow_run(app: App, view: RunView, csrf_token: str) -> AsyncIterator[dict[str, str]]:
+def _describe(progress: RunProgress, is_here: bool) -> dict[str, Any]:
+    """What the page of a run shows; what its record has damaged is left out."""
+    steps: dict[object, Step] = {}
+    begun: dict[object, str] = {}
+    plan: Plan | None = None
+    for event in progress.events:
+        with suppress(ValidationError):
+            if event.kind == "step_started":
+                begun[event.data.get("number")] = event.text
+            elif event.kind == "step":
+                step = Step.model_validate(event.data)
+                steps[step.number] = step
+            elif event.kind == "plan":
+                plan = Plan.model_validate(event.data.get("chosen"))
+    return {
+        "progress": progress,
+        "is_here": is_here,
+        "steps": list(steps.values()),
+        "open_steps": [text for number, text in begun.items() if number not in steps],
+        "plan": plan,
+        "pictures": [name for name in progress.files if picture_type(name)],
+    }
+
+
+def picture_type(name: str) -> str:
+    """The media type of a file that is shown as a picture; empty for all others."""
+    found = mimetypes.guess_type(name, strict=False)[0]
+    return found if found in PICTURES else ""
+
+
+async def _follow_run(app: App, run: str, csrf_token: str) -> AsyncIterator[dict[str, str]]:
     """How a run stands as events, each when something has come, until it has ended."""
     template = templates().get_template("_run.html")
-    looked: RunView | None = None
+    looked: tuple[RunProgress, bool] | None = None
     with suppress(ToolNotFound):
-        while True:
-            if view is not looked:
-                yield {"event": "run", "data": template.render(run=view, csrf_token=csrf_token)}
-            looked = view
-            if view.progress.summary.status != "running":
-                break
+        while looked is None or looked[0].summary.status == "running":
+            now = await _look(app, run)
+            if now != looked:
+                yield {"event": "run", "data": template.render(run=_describe(*now), csrf_token=csrf_token)}
+            looked = now
             await anyio.sleep(LOOK_EVERY_S)
-            view = await _look(app, view.progress.summary.run, view)
     yield {"event": "done", "data": ""}

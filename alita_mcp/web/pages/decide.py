@@ -28,6 +28,7 @@ from alita_mcp.library.versions.naming import not_as_seen_error
 from alita_mcp.unseen import code_listing
 from alita_mcp.values import Grants
 from alita_mcp.web.differences import ROW, difference_lines
+from alita_mcp.web.pages.tool import read_version
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
 
@@ -88,8 +89,8 @@ def routes(site: Site) -> list[Route]:
 
 async def _decide_version(library: Library, form: FormData) -> str:
     """Approves or refuses the version of the digest that the form shows; returns what was done."""
-    name, digest = _text(form, "name"), _text(form, "digest")
-    version, seen, decision = _number(form, "version"), _number(form, "seen"), _text(form, "decision")
+    name, digest, decision = (str(form.get(field, "")) for field in ("name", "digest", "decision"))
+    version, seen = (read_version(form, field) or 0 for field in ("version", "seen"))
     shown = f"{name[:64]} v{version}"
     found = next(
         (
@@ -107,7 +108,7 @@ async def _decide_version(library: Library, form: FormData) -> str:
         return f"{shown} was refused. It stays in the library without grants."
     if decision != "approve":
         return f"{shown} stays to be decided."
-    hosts = _text(form, "hosts").replace(",", " ").split()
+    hosts = str(form.get("hosts", "")).replace(",", " ").split()
     if found is not None and ANY in found.grants.network and not hosts:
         raise UsageError(f"{shown} leaves its hosts open.", hint="Name the hosts that it may reach.")
     entry = await library.approve(name, digest, hosts=hosts, seen=seen, once=True, origin=ORIGIN)
@@ -117,7 +118,7 @@ async def _decide_version(library: Library, form: FormData) -> str:
 
 async def _decide_code(library: Library, form: FormData) -> str:
     """Approves or refuses the code of the digest that the form shows; returns what was done."""
-    number, decision = _text(form, "number"), _text(form, "decision")
+    number, digest, decision = (str(form.get(field, "")) for field in ("number", "digest", "decision"))
     already = f"Code {number} was approved already"
     if decision == "refuse":
         if (await library.revoke_code(number, if_waiting=True)).approved_at:
@@ -125,7 +126,7 @@ async def _decide_code(library: Library, form: FormData) -> str:
         return f"Code {number} was refused."
     if decision != "approve":
         return f"Code {number} stays to be decided."
-    if not await library.approve_code(number, _text(form, "digest"), ORIGIN):
+    if not await library.approve_code(number, digest, ORIGIN):
         raise UsageError(f"{already}; nothing was changed.")
     return f"Code {number} may run. Its client has to send it again."
 
@@ -143,18 +144,6 @@ async def _review(library: Library, form: FormData) -> str:
     if changed:
         raise UsageError(f"{marked} Not as shown any more: {', '.join(changed)}.", hint="Read them again.")
     return marked
-
-
-def _text(form: FormData, name: str) -> str:
-    value = form.get(name, "")
-    return value if isinstance(value, str) else ""
-
-
-def _number(form: FormData, name: str) -> int:
-    text = _text(form, name)
-    if not text.isdecimal() or len(text) > 9:
-        raise UsageError("The form is incomplete.", hint="Reload the page and try again.")
-    return int(text)
 
 
 def _read_waiting(app: App) -> dict[str, Any]:

@@ -55,5 +55,4 @@ def _describe(library: Library, words: str, found: list[str], after: str) -> dic
         "last_calls": tools.last_calls(list(entries)),
         "after": after,
         "following": following,
-        "counts": tools.counts(),
     }

@@ -29,8 +29,6 @@ from alita_mcp.web.pages.worth import list_days
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
 
-MAX_HIGHLIGHTED = 100_000
-"""Characters of code; more stand there without colours."""
 DAYS = 30
 ACTIONS = ("pin", "unpin", "enable", "disable", "delete", "rollback")
 """Methods of the library."""
@@ -122,7 +120,6 @@ def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> 
         "evidence": {label: [text for other, text in rows if other == label] for label, _ in rows},
         "rests_on": what_verifies(stored.report),
         "tests": render_tests(name, stored.code, stored.examples, manifest.varies),
-        "most": MAX_HIGHLIGHTED,
         "asked": in_words(manifest.grants),
         "granted": None if granted is None else in_words(granted),
         "call_days": [(day, use.get(day, Use()).calls) for day in days],

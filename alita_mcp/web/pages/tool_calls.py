@@ -6,7 +6,6 @@ import base64
 import json
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -16,9 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from alita_mcp.app.app import App
 from alita_mcp.app.calls import ToolRunResult
-from alita_mcp.errors import InvalidArguments, SandboxError
+from alita_mcp.errors import InvalidArguments
 from alita_mcp.progress import ignore_stage
 from alita_mcp.values import Schema
 from alita_mcp.verification.images import decode_image
@@ -43,14 +41,15 @@ def routes(site: Site) -> list[Route]:
         version, began = None if is_current else manifest.version, time.monotonic()
         async with app.preparation.report(ignore_stage):
             answer = await app.run_tool(name, arguments, version, identity=WEB_PAGE)
+        value = answer.structured_content if answer.is_image else answer.result.value
         is_part = request.headers.get("hx-request") == "true"
         page = partial(
             render,
             request,
             "_call.html" if is_part else "call.html",
             answer=answer,
-            picture=await _draw_picture(app, answer),
-            text=_text_of(answer),
+            picture=_picture_of(answer),
+            text=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2),
             seconds=round(time.monotonic() - began, 1),
             most=MAX_SHOWN,
         )
@@ -83,22 +82,9 @@ def read_form(schema: Schema, form: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-async def _draw_picture(app: App, answer: ToolRunResult) -> str:
-    """The image that a tool returned, as PNG in base64; empty where it is none, or cannot be drawn."""
+def _picture_of(answer: ToolRunResult) -> str:
+    """The URL of the image that a tool returned; browsers run and load nothing that an SVG names."""
     if not answer.is_image:
         return ""
-    if answer.result.value["format"] == "png":
-        return str(answer.result.value["data"])
-    png = None
-    with suppress(SandboxError):  # its text is shown
-        png = await app.calls.draw_svg(answer)
-    return base64.b64encode(png or b"").decode()
-
-
-def _text_of(answer: ToolRunResult) -> str:
-    value = answer.result.value
-    if answer.is_image and value["format"] == "svg":
-        value = decode_image(value).decode("utf-8", "replace")
-    elif answer.is_image:
-        value = answer.structured_content
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    media_type = "image/png" if answer.result.value["format"] == "png" else "image/svg+xml"
+    return f"data:{media_type};base64,{base64.b64encode(decode_image(answer.result.value)).decode()}"
