@@ -153,8 +153,8 @@ def ask_model(
         UsageError: something is left out, and nobody can be asked; the message names the option.
     """
     from alita_mcp.models.choices import Chosen
-    from alita_mcp.models.keys import check_key, stored_keys
-    from alita_mcp.settings import absolute_home, key_from
+    from alita_mcp.models.keys import check_key
+    from alita_mcp.settings import absolute_home
 
     def ask(
         option: str, question: str, check: Callable[[str], str], *, default: str = "", unseen: bool = False
@@ -175,11 +175,8 @@ def ask_model(
     model = check_name(model) if model else ask("--model NAME", "Model", check_name, default=provider.model)
     name = f"{provider.prefix}/{model.removeprefix(f'{provider.prefix}/')}"
     chosen = Chosen(name=name, base_url=base_url, home=absolute_home(settings.home))
-    has_key = bool(key_from(chosen.key_variable)) or chosen.stored_as in stored_keys(
-        absolute_home(settings.home)
-    )
     key = answers.key
-    if key is None and provider.keys_at and not has_key:
+    if key is None and provider.keys_at and not chosen.find_key_place():
         key = ask("--key-env VARIABLE", f"Key, made at {provider.keys_at}", check_key, unseen=True)
     elif key is None and can_ask and (is_own or provider.keys_at):
         question = "Key (Enter: none, or the one that is set or stored)"
