@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
@@ -10,6 +11,15 @@ from typing import NamedTuple, TypeVar
 T = TypeVar("T")
 USER = "user"
 """The operating-system user: over stdio, at the command line, and in records that name no owner."""
+ANYONE = "anyone"
+"""The owner of all that is done over HTTP where no token is asked for."""
+
+
+def token_owner(token: str | None) -> str:
+    """The owner of the requests that carry this token; without one, everybody."""
+    if token is None:
+        return ANYONE
+    return f"token:{hashlib.sha256(token.encode()).hexdigest()[:16]}"
 
 
 class ClientIdentity(NamedTuple):

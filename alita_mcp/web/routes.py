@@ -65,7 +65,7 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         if not given or request.method == "HEAD":
             raise Refusal(401, NOT_SIGNED_IN)
         known = sessions.read(request)
-        if request.method == "GET" and known and sessions.may_change(known, request.url.path):
+        if request.method == "GET" and known and sessions.may_request(known, "/ui/decide", is_safe=True):
             with suppress(
                 Refusal
             ):  # an old link is as good as a new one, and the forms of open pages stay valid

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.owners import ClientIdentity, token_owner
 
 CODE_S = 300.0
 """How long a one-time code may be used."""
@@ -43,9 +44,13 @@ SECURITY_HEADERS: Mapping[str, str] = {
 """Even text that slipped through the escaping can load and run nothing. Forms of a page with `no-referrer` would send
 the origin `null`, which every stranger's page can."""
 SAFE_METHODS = ("GET", "HEAD")
-AS_CLIENTS = re.compile(r"/ui/(ask|gaps)(/.*)?|/ui/library/[^/]+/calls")
-"""Changes that whoever has the token can make without a page, too: tasks, calls, syntheses. All others are a person's:
-a client that opened a session with its token would approve for itself."""
+AS_CLIENTS = re.compile(r"/ui/ask(/.*)?|/ui/library/[^/]+/calls")
+"""Changes that whoever has the token can make without a page, too: tasks and calls. All others are a person's: a
+client that opened a session with its token would approve for itself."""
+FOR_PERSONS = ("/ui/decide", "/ui/gaps")
+"""Pages with digests that approve, and with programs of all owners."""
+WEB_PAGE = ClientIdentity(client="web page")
+"""Who a person at the pages is, for the journal."""
 NOT_SIGNED_IN = "You are not signed in."
 SIGN_IN = "Run `alita ui` on this machine: it prints a link that signs you in."
 
@@ -122,9 +127,16 @@ class Sessions:
         self.used_at = time.monotonic()
         return cookie
 
-    def may_change(self, session: str, path: str) -> bool:
-        """Whether a session may send forms to a path."""
-        return session.split(".")[1] == "code" or AS_CLIENTS.fullmatch(path) is not None
+    def identify(self, session: str) -> ClientIdentity:
+        """Who acts: the person; where the token opened the session, its owner, as over MCP."""
+        is_person = session.split(".")[1] == "code"
+        return WEB_PAGE if is_person else WEB_PAGE._replace(owner=token_owner(self.token))
+
+    def may_request(self, session: str, path: str, *, is_safe: bool) -> bool:
+        """Whether a session may see a path, or send forms to it."""
+        if self.identify(session) is WEB_PAGE:
+            return True
+        return path not in FOR_PERSONS if is_safe else AS_CLIENTS.fullmatch(path) is not None
 
     def csrf_token(self, session: str) -> str:
         """What each form of a session carries."""
@@ -157,14 +169,15 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
         if session is None:
             raise Refusal(401, NOT_SIGNED_IN)
         request.state.session = session
+        request.state.identity = sessions.identify(session)
         token = request.state.csrf_token = sessions.csrf_token(session)
-        if is_safe:
-            return await endpoint(request)
-        if not sessions.may_change(session, request.url.path):
+        if not sessions.may_request(session, request.url.path, is_safe=is_safe):
             raise Refusal(
                 403, "The token opened this session: clients have it, too, so it decides nothing.",
                 hint="Open the pages with a link of `alita ui`.",
             )  # fmt: skip
+        if is_safe:
+            return await endpoint(request)
         length, size = request.headers.get("content-length", ""), 0
         if not length.isdecimal() or int(length) > MAX_FORM_BYTES:
             async for (

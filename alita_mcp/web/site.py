@@ -8,11 +8,7 @@ from typing import Any
 
 from alita_mcp.app.activity import Activity
 from alita_mcp.app.app import App
-from alita_mcp.owners import ClientIdentity
 from alita_mcp.web.security import Sessions
-
-WEB_PAGE = ClientIdentity(client="web page")
-"""Who a person at the pages is, for the journal."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from alita_mcp.agent.runs.store import RUNS, StoredRuns
 from alita_mcp.library.catalogue.use import RAN_CODE
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.client.owner import token_owner
+from alita_mcp.owners import token_owner
 from alita_mcp.settings import Settings
 from tests.agent import talk
 from tests.agent.scripted_solver import MODEL, serving

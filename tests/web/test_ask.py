@@ -23,6 +23,7 @@ from alita_mcp.app.app import App, open_app
 from alita_mcp.errors import ModelError
 from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.owners import token_owner
 from alita_mcp.research.values import Source
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import FixedLimits, Settings
@@ -331,3 +332,33 @@ async def test_a_full_disk_is_said_and_leaves_nothing(
             assert refused.status_code >= 400
             assert "No space left" in refused.text
         assert list(folder.iterdir()) == filled
+
+
+async def test_the_token_opens_no_runs_but_those_of_its_clients_and_what_it_starts_is_theirs(
+    settings: Settings,
+) -> None:
+    token = "t" * 40
+    runs = StoredRuns(settings.home / RUNS)
+    await runs.begin_run(RUN, TaskRequest(task="a person's own affair"))
+    model = ScriptedModel([finish("4", solved=True)] * 4)
+    settings = settings.model_copy(update={"sandbox": IN_PROCESS})
+    async with (
+        open_app(settings, admit=admit, model=model) as app,
+        visiting(app) as person,
+        visiting(app, token=token) as client,
+    ):
+        assert "own affair" in (await person.get("/ui/ask")).text
+        page = (await client.get("/ui/ask")).text
+        assert "own affair" not in page
+        for path in (f"/ui/ask/{RUN}", f"/ui/ask/{RUN}/files/a.txt"):
+            assert (await client.get(path)).status_code == 404
+        form = {"csrf_token": csrf_token(page), "task": "2 + 2"}
+        assert (await client.post(f"/ui/ask/{RUN}/stop", data=form)).status_code == 404
+        begun = await client.post("/ui/ask", data=form)
+        assert begun.status_code == 303
+        summary = await app.tasks.runs_of(None).summary(begun.headers["location"].rpartition("/")[2])
+        assert summary.owner == token_owner(token)
+        assert (await client.get(begun.headers["location"])).status_code == 200
+        for path in ("/ui/decide", "/ui/gaps"):
+            assert (await person.get(path)).status_code == 200
+            assert (await client.get(path)).status_code == 403

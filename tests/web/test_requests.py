@@ -26,12 +26,16 @@ TOKEN = "correct horse battery staple"
 ADDRESS = "http://127.0.0.1:8764"
 PERMITTED = (
     "/ui/ask",
-    "/ui/ask/1/answer",
-    "/ui/gaps/make",
+    "/ui/ask/1/stop",
     "/ui/library/a/calls",
-    "/ui/gaps/other",
 )
-DECISIONS = ("/ui/decide/version", "/ui/library/calls", "/ui/library/a/do/pin", "/ui/library/a/export")
+DECISIONS = (
+    "/ui/decide/version",
+    "/ui/gaps/make",
+    "/ui/library/calls",
+    "/ui/library/a/do/pin",
+    "/ui/library/a/export",
+)
 FAILURES = {
     "missing": ToolNotFound("There is no tool 'a'.", hint="Search."),
     "sandbox": SandboxUnavailable("No sandbox works.", hint="Run: alita doctor"),

@@ -22,16 +22,20 @@ async def alone(_listener: Callable[[Activity], None]) -> None:
 
 
 @asynccontextmanager
-async def visiting(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser without scripts that has signed in; it follows no redirects. A stream arrives when it has ended."""
+async def visiting(app: App, *, token: str = "") -> AsyncIterator[httpx.AsyncClient]:
+    """A browser without scripts that has signed in; it follows no redirects. A stream arrives when it has ended.
+
+    With a `token`, that has opened its session, as a client of the HTTP server could.
+    """
 
     async def the_app() -> App:
         return app
 
-    site = Site(app=the_app, sessions=Sessions(b"key"), follow_others=alone)
+    sessions = Sessions(b"key", token=token or None)
+    site = Site(app=the_app, sessions=sessions, follow_others=alone)
     transport = httpx.ASGITransport(ui_application(site))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as browser:
-        entered = await browser.get("/ui/enter", params={"code": site.sessions.make_code()})
+        entered = await browser.get("/ui/enter", params={"code": token or sessions.make_code()})
         assert entered.status_code == 200
         yield browser
 

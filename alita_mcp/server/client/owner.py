@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from starlette.types import Scope
 
-ANYONE = "anyone"
-"""The owner of all that is done where no token is asked for."""
 _KEY = "alita.owner"
-
-
-def token_owner(token: str | None) -> str:
-    """The owner of the requests that carry this token; without one, everybody."""
-    if token is None:
-        return ANYONE
-    return f"token:{hashlib.sha256(token.encode()).hexdigest()[:16]}"
 
 
 def set_owner(scope: Scope, owner: str) -> None:

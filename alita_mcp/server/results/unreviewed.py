@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.library.rows import Origin
 from alita_mcp.library.trust.evidence import evidence_of
-from alita_mcp.owners import COMMAND_LINE, UNKNOWN_MAKER, USER, Maker
-from alita_mcp.server.client.owner import ANYONE
+from alita_mcp.owners import ANYONE, COMMAND_LINE, UNKNOWN_MAKER, USER, Maker
 from alita_mcp.server.results.building import as_json
 from alita_mcp.texts import map_texts, one_line
 from alita_mcp.unseen import HIDDEN

@@ -13,8 +13,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
+from alita_mcp.owners import token_owner
 from alita_mcp.server.api.problems import Refusal
-from alita_mcp.server.client.owner import set_owner, token_owner
+from alita_mcp.server.client.owner import set_owner
 from alita_mcp.server.transports.connections import mark_connection_known
 from alita_mcp.settings import Settings
 

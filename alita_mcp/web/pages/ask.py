@@ -21,6 +21,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from alita_mcp.agent.planning.plans import Plan
+from alita_mcp.agent.runs.store import RunReader
 from alita_mcp.agent.values import RunProgress, Solution, Step, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app.app import App
 from alita_mcp.errors import AlitaError, ToolNotFound, UsageError
@@ -28,7 +29,8 @@ from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.progress import ignore_stage
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.web.rendering import render, templates
-from alita_mcp.web.site import WEB_PAGE, Site
+from alita_mcp.web.security import WEB_PAGE
+from alita_mcp.web.site import Site
 
 EXAMPLES = (
     "How many working days are left this year?",
@@ -54,7 +56,7 @@ def routes(site: Site) -> list[Route]:
         app = await site.app()
         task = request.query_params.get("task", "")[:MAX_QUERY]
         problem = None if app.tasks.has_model else no_model_for_tasks(app.settings)
-        runs = await app.tasks.runs_of(None).list(SHOWN_RUNS)
+        runs = await _runs(app, request).list(SHOWN_RUNS)
         return render(request, "ask.html", task=task, examples=EXAMPLES, problem=problem, runs=runs)
 
     async def start(request: Request) -> Response:
@@ -69,7 +71,9 @@ def routes(site: Site) -> list[Route]:
             sent = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]
             files = await anyio.to_thread.run_sync(_save_files, sent, uploads)
             task = _read_task(str(form.get("task", "")), files, app)
-            job = app.tasks.begin_task(task, identity=WEB_PAGE, on_event=on_event, uploads=uploads)
+            job = app.tasks.begin_task(
+                task, identity=request.state.identity, on_event=on_event, uploads=uploads
+            )
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(partial(rmtree, uploads, ignore_errors=True))
@@ -82,16 +86,15 @@ def routes(site: Site) -> list[Route]:
         return RedirectResponse(f"/ui/ask/{job.id}", status_code=303)
 
     async def show_run(request: Request) -> Response:
-        run = _describe(*await _look(await site.app(), request.path_params["run"]))
+        run = _describe(*await _look(await site.app(), request))
         return render(request, "run.html", run=run)
 
     async def stream_run(request: Request) -> Response:
-        app, run = await site.app(), request.path_params["run"]
-        return EventSourceResponse(_follow_run(app, run, request.state.csrf_token), sep="\n")
+        return EventSourceResponse(_follow_run(await site.app(), request), sep="\n")
 
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
-        path = await app.tasks.runs_of(None).find_file(request.path_params["run"], name)
+        path = await _runs(app, request).find_file(request.path_params["run"], name)
         media_type = picture_type(name)
         return FileResponse(
             path,
@@ -104,7 +107,7 @@ def routes(site: Site) -> list[Route]:
 
     async def stop(request: Request) -> Response:
         app, run = await site.app(), request.path_params["run"]
-        summary = await app.tasks.runs_of(None).summary(run)
+        summary = await _runs(app, request).summary(run)
         job = _find_job(app, run, summary.owner)
         if job is not None:
             await app.jobs.cancel(job)
@@ -161,9 +164,16 @@ def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
     return job if job.finished is None else None
 
 
-async def _look(app: App, run: str) -> tuple[RunProgress, bool]:
+def _runs(app: App, request: Request) -> RunReader:
+    """All runs for the person; those of its clients where the token opened the session."""
+    identity = request.state.identity
+    return app.tasks.runs_of(None if identity is WEB_PAGE else identity.owner)
+
+
+async def _look(app: App, request: Request) -> tuple[RunProgress, bool]:
     """How a run stands, and whether this process works on it, so that it can be stopped."""
-    progress = await app.tasks.runs_of(None).progress(run)
+    run = request.path_params["run"]
+    progress = await _runs(app, request).progress(run)
     return progress, _find_job(app, run, progress.summary.owner) is not None
 
 
@@ -197,14 +207,15 @@ def picture_type(name: str) -> str:
     return found if found in PICTURES else ""
 
 
-async def _follow_run(app: App, run: str, csrf_token: str) -> AsyncIterator[dict[str, str]]:
+async def _follow_run(app: App, request: Request) -> AsyncIterator[dict[str, str]]:
     """How a run stands as events, each when something has come, until it has ended."""
     template = templates().get_template("_run.html")
     looked: tuple[RunProgress, bool] | None = None
     with suppress(ToolNotFound):
         while looked is None or looked[0].summary.status == "running":
-            now = await _look(app, run)
+            now = await _look(app, request)
             if now != looked:
+                csrf_token = request.state.csrf_token
                 yield {"event": "run", "data": template.render(run=_describe(*now), csrf_token=csrf_token)}
             looked = now
             await anyio.sleep(LOOK_EVERY_S)

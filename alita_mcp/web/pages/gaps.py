@@ -10,7 +10,8 @@ from alita_mcp.errors import UsageError
 from alita_mcp.owners import Maker
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, name_problem
 from alita_mcp.web.rendering import render
-from alita_mcp.web.site import WEB_PAGE, Site
+from alita_mcp.web.security import WEB_PAGE
+from alita_mcp.web.site import Site
 
 GAPS = 30
 MAX_DESCRIPTION = 8_000

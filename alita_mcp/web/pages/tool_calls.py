@@ -22,7 +22,7 @@ from alita_mcp.values import Schema
 from alita_mcp.verification.images import decode_image
 from alita_mcp.web.pages.tool import read_version
 from alita_mcp.web.rendering import render
-from alita_mcp.web.site import WEB_PAGE, Site
+from alita_mcp.web.site import Site
 
 PREFIX = "argument."
 """Before a parameter's name in the name of its field."""
@@ -40,7 +40,7 @@ def routes(site: Site) -> list[Route]:
         arguments = read_form(manifest.input_schema, form)
         version, began = None if is_current else manifest.version, time.monotonic()
         async with app.preparation.report(ignore_stage):
-            answer = await app.run_tool(name, arguments, version, identity=WEB_PAGE)
+            answer = await app.run_tool(name, arguments, version, identity=request.state.identity)
         value = answer.structured_content if answer.is_image else answer.result.value
         is_part = request.headers.get("hx-request") == "true"
         page = partial(
