@@ -200,8 +200,10 @@ def test_only_a_person_exports() -> None:
     }
     assert uses == {"cli/library/tool.py", "library/library.py", "web/pages/tool.py"}
     sessions = Sessions(b"secret", token="token")
-    assert not sessions.may_change(sessions.make_session("token"), "/ui/library/slugify/export")
-    assert sessions.may_change(sessions.make_session("code"), "/ui/library/slugify/export")
+    assert not sessions.may_request(
+        sessions.make_session("token"), "/ui/library/slugify/export", is_safe=False
+    )
+    assert sessions.may_request(sessions.make_session("code"), "/ui/library/slugify/export", is_safe=False)
 
 
 async def test_exporting_again_replaces_the_earlier_folder(home: Path) -> None:
