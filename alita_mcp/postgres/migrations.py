@@ -61,7 +61,7 @@ def migrate(database: Database) -> None:
         _refuse_newer(applied, max((each.number for each in known), default=0))
         for migration in known:
             if migration.number not in applied:
-                connection.execute(SQL(migration.sql))  # type: ignore[arg-type]  # a file of the package
+                connection.execute(SQL(migration.sql))  # a file of the package
                 connection.execute(
                     "INSERT INTO migration (number, name, readable_from) VALUES (%s, %s, %s)",
                     (migration.number, migration.name, migration.readable_from),
