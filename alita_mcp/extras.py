@@ -19,19 +19,21 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from alita_mcp.errors import ExtraMissing
 
-Extra = Literal["models", "search", "web"]
+Extra = Literal["models", "search", "team", "web"]
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
 DISTRIBUTION = "alita-mcp-server"
 
 PACKAGES: Mapping[Extra, Sequence[str]] = {
     "models": ("litellm",),
     "search": ("lancedb", "model2vec", "numpy", "pyarrow"),
+    "team": ("procrastinate", "prometheus_client", "psycopg"),
     "web": ("lxml_html_clean", "protego", "pypdf", "trafilatura"),
 }
 """The names that they are imported by, which are those of their distributions too."""
 FEATURES: Mapping[Extra, str] = {
     "models": "a language model of the server's own, ALITA_MODEL",
     "search": "search by meaning and ALITA_EMBEDDER",
+    "team": "a library that several servers share, ALITA_LIBRARY",
     "web": "reading web pages, HTML and PDF",
 }
 

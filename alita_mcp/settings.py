@@ -100,6 +100,19 @@ def check_token(given: SecretStr) -> SecretStr:
     return SecretStr(token)
 
 
+def check_library(given: SecretStr) -> SecretStr:
+    """The address of a database.
+
+    Raises:
+        ValueError: it is not one of PostgreSQL; the message does not hold it.
+    """
+    if not given.get_secret_value().startswith(("postgresql://", "postgres://")):
+        raise ValueError("an address of PostgreSQL begins with postgresql://")
+    return given
+
+
+SECRET = frozenset({"token", "library"})
+"""Settings whose value no message shows: the address of a library may hold a password."""
 RoleModel = Annotated[ModelChoice, NoDecode, BeforeValidator(read_choice)]
 
 
@@ -140,7 +153,7 @@ class _SettingsFile(PydanticBaseSettingsSource):
             if name in found:
                 hint = f"Set ALITA_{name.upper()}, and delete the line."
                 raise UsageError(f"{find_line(home, name)}: {name} cannot be set there: {why}.", hint=hint)
-        if "token" in found:
+        if not SECRET.isdisjoint(found):
             read_private_file(home / SETTINGS_FILE, holds_secrets=True)
         for name in ("workspace", "secrets_file"):
             if isinstance(found.get(name), str):
@@ -158,7 +171,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ALITA_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     home: Path = Field(default_factory=default_home)
-    """Where the library lives."""
+    """Where the library lives; with `library`, what this server keeps of it."""
+    library: Annotated[SecretStr, AfterValidator(check_library)] | None = None
+    """`postgresql://…` of the library that several servers share (extra `team`); unset: the files in the home."""
     sandbox: str = Field(default="auto", pattern=r"^(auto|docker|bubblewrap|wasm|[\w.]+:\w+)$")
     """`auto`, `docker`, `bubblewrap`, `wasm`, or `module:Class` of another back end."""
     docker_image: str = "python:3.13-slim"
@@ -229,6 +244,11 @@ class Settings(BaseSettings):
     limits: FixedLimits = FixedLimits()
 
     @property
+    def library_url(self) -> str:
+        """Address of the shared library; empty where the library is in the home."""
+        return "" if self.library is None else self.library.get_secret_value()
+
+    @property
     def sandbox_memory_bytes(self) -> int:
         """How much memory the sandboxes may be promised together: half a GB for each of them, and at least 4 GB."""
         return max(8, self.max_workers) << 29
@@ -256,7 +276,7 @@ def read_settings() -> Settings:
     except ValidationError as invalid:
         first = invalid.errors()[0]
         name = str(first["loc"][0])
-        given = "" if name == "token" else f"={first['input']!r}"
+        given = "" if name in SECRET else f"={first['input']!r}"
         problem = first["msg"].removeprefix("Value error, ")
         variable = f"ALITA_{name.upper()}"
         if any(each.upper() == variable and value for each, value in os.environ.items()):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest import mock
 
 import anyio
@@ -33,6 +33,7 @@ from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.verification.mutation import mutants, other_inputs
 from tests import warm_programs
+from tests.postgres_cluster import PostgresServer, find_programs, running_postgres
 
 WORKER = Path(__file__).with_name("worker_program.py")
 WASM_WORKER = "alita_mcp.sandbox.wasm.worker.main"
@@ -51,17 +52,18 @@ WHOLE_GATES = frozenset(
 )
 """Folders and modules of tests that measure what the gates find."""
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
-"""Engines that must be there: CI sets `docker,bubblewrap,node,browser`, so that green cannot mean "nothing ran"."""
+"""Engines that must be there: CI sets all of `SHARED`, so that green cannot mean "nothing ran"."""
 
 
 NEEDS = {
     "docker_engine": "docker", "bubblewrap": "bubblewrap", "node_tools": "node", "chromium": "browser",
+    "postgres_server": "postgres", "postgres_url": "postgres",
     "browser": "process", "ui": "process", "process": "process", "environment": "process", "bare": "process",
 }  # fmt: skip
 """Fixtures for what a cheap tier does without, and the mark of a test that uses one."""
 
-SHARED = ("docker", "bubblewrap", "node", "browser")
-"""Marks whose tests share processes: two for each engine, one for Node.js, one for the browser."""
+SHARED = ("docker", "bubblewrap", "node", "browser", "postgres")
+"""Marks whose tests share processes: two for each engine, one for Node.js, the browser and PostgreSQL."""
 PACKAGES = frozenset({
     "test_environments_in_sandboxes", "test_environments_killed", "test_hostile_packages", "test_faults",
 })  # fmt: skip
@@ -282,7 +284,7 @@ def settings(home: Path) -> Settings:
     return Settings(home=home, limits=FixedLimits(answer_within_s=600))
 
 
-def skip_or_fail(engine: str, reason: str) -> None:
+def skip_or_fail(engine: str, reason: str) -> NoReturn:
     if engine in REQUIRED:
         pytest.fail(f"{engine} is required here, but {reason}", pytrace=False)
     pytest.skip(reason)
@@ -324,6 +326,25 @@ def docker_engine(pytestconfig: pytest.Config) -> None:
         pull = [str(client), "pull", "--quiet", settings.docker_image]
         subprocess.run(pull, capture_output=True, timeout=600, check=False)
     require_isolation("docker", DockerSandbox(settings))
+
+
+@pytest.fixture(scope="session")
+def postgres_server(pytestconfig: pytest.Config) -> Iterator[PostgresServer]:
+    """A PostgreSQL that the tests of one process share; whoever stops it starts it again."""
+    require_mark("postgres", pytestconfig)
+    programs = find_programs()
+    if programs is None:
+        skip_or_fail("postgres", "there is no PostgreSQL (Debian: apt-get install postgresql)")
+    with running_postgres(programs) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of an empty database."""
+    url = postgres_server.make_database()
+    yield url
+    postgres_server.drop_database(url)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,167 @@
+"""Database of a shared library: transactions in worker threads, and notices from other servers.
+
+Everything lives in the schema `alita`. All of it blocks; the callers use worker threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, LiteralString
+
+from alita_mcp.errors import LibraryError
+from alita_mcp.extras import extra_imports
+
+with extra_imports("team"):
+    import psycopg
+    from psycopg.rows import DictRow, dict_row
+    from psycopg_pool import ConnectionPool, PoolTimeout
+
+SCHEMA = "alita"
+POLL_S = 5.0
+"""A notice can be lost, so a listener looks this often in any case."""
+CONNECT_S = 5.0
+"""How long a transaction waits for a connection."""
+STATEMENT_MS = 30_000
+"""No statement of ours takes longer; a lock that is not released must not hold everybody."""
+MAX_CONNECTIONS = 8
+
+Connection = psycopg.Connection[DictRow]
+_log = logging.getLogger(__name__)
+
+
+class Database:
+    """One PostgreSQL database. Opening it connects to nothing: a server starts while the database is away."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._closed = threading.Event()
+        self._listeners: list[threading.Thread] = []
+        options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
+        self._pool: ConnectionPool[Connection] = ConnectionPool(
+            url,
+            kwargs={
+                "row_factory": dict_row, "options": options, "autocommit": True, "connect_timeout": int(CONNECT_S),
+                "application_name": "alita", "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+            },
+            connection_class=Connection,
+            min_size=0,
+            max_size=MAX_CONNECTIONS,
+            timeout=CONNECT_S,
+            reconnect_timeout=0,
+            check=ConnectionPool.check_connection,
+            open=True,
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """Server and database as messages name them: never user or password."""
+        parts = psycopg.conninfo.conninfo_to_dict(self._url)
+        place = parts.get("host") or "localhost"
+        return f"{place}:{parts.get('port') or 5432}/{parts.get('dbname') or ''}"
+
+    @contextmanager
+    def transaction(self, isolation: psycopg.IsolationLevel | None = None) -> Iterator[Connection]:
+        """One transaction: committed at the end of the block, rolled back when it raises.
+
+        Raises:
+            LibraryError: the database cannot be reached or refuses; nothing was changed, unless the connection broke at
+                the commit, which the message says.
+        """
+        with self.translate_errors(), self._pool.connection() as connection:
+            connection.isolation_level = isolation
+            with connection.transaction():
+                yield connection
+
+    @contextmanager
+    def translate_errors(self) -> Iterator[None]:
+        """Errors of the database become a LibraryError that says what to do."""
+        try:
+            yield
+        except (psycopg.Error, PoolTimeout) as error:
+            raise _explain(error, self.name) from error
+
+    def notify(self, connection: Connection, channel: LiteralString, text: str = "") -> None:
+        """Tells all listeners of a channel, once the transaction is committed."""
+        connection.execute("SELECT pg_notify(%s, %s)", (channel, text))
+
+    def listen(self, channel: LiteralString, heard: Callable[[str | None], Any]) -> None:
+        """Calls `heard` in a thread with each notice of a channel, and with None after each pause and reconnection.
+
+        It goes on until the database is closed, whatever fails.
+        """
+        thread = threading.Thread(
+            target=self._follow, args=(channel, heard), name=f"listen-{channel}", daemon=True
+        )
+        self._listeners.append(thread)
+        thread.start()
+
+    def _follow(self, channel: LiteralString, heard: Callable[[str | None], Any]) -> None:
+        was_away = False
+        while not self._closed.is_set():
+            try:
+                with psycopg.connect(
+                    self._url, autocommit=True, connect_timeout=int(CONNECT_S), application_name="alita listens",
+                    keepalives_idle=5, keepalives_interval=2, keepalives_count=2,
+                ) as connection:  # fmt: skip
+                    connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
+                    if was_away:
+                        _log.warning("%s is back.", self.name)
+                    was_away = False
+                    _hear(heard, None)
+                    self._hear_notices(connection, heard)
+            except psycopg.Error as error:
+                if not was_away:
+                    _log.warning("%s", _explain(error, self.name))
+                was_away = True
+                self._closed.wait(1.0)
+
+    def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:
+        last = 0.0
+        while not self._closed.is_set():
+            is_quiet = True
+            for notice in connection.notifies(timeout=0.5, stop_after=1):
+                is_quiet = False
+                _hear(heard, notice.payload)
+            last = last + 0.5 if is_quiet else 0.0
+            if last >= POLL_S:
+                last = 0.0
+                _hear(heard, None)
+
+    def close(self) -> None:
+        """Closes all connections; safe to call twice."""
+        self._closed.set()
+        for thread in self._listeners:
+            thread.join(CONNECT_S)
+        self._pool.close()
+
+
+def _hear(heard: Callable[[str | None], Any], text: str | None) -> None:
+    try:
+        heard(text)
+    except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
+        _log.warning("Cannot take in what another server changed: %s", failure)
+
+
+def _explain(error: psycopg.Error | PoolTimeout, name: str) -> LibraryError:
+    said = re.sub(r"\s+", " ", str(error)).strip()[:300]
+    state = getattr(error, "sqlstate", None) or ""
+    if state == "25006":
+        return LibraryError(
+            f"The library at {name} is read-only.", hint="Nothing was changed. Connect to the primary."
+        )
+    if state.startswith("53"):
+        return LibraryError(f"The library at {name} has no room: {said}.", hint="Nothing was changed.")
+    if state == "57014":
+        return LibraryError(f"The library at {name} is too slow.", hint="Nothing was changed. Try again.")
+    if not state or state.startswith(("08", "28", "3D", "57P")):
+        return LibraryError(
+            f"The library at {name} cannot be reached: {said}.",
+            hint="Tools that are known here can still be called. Look at ALITA_LIBRARY and at the database; try again.",
+        )
+    return LibraryError(
+        f"The library at {name} refuses: {said}.", hint="Nothing was changed; report this with the log."
+    )
