@@ -207,6 +207,10 @@ class Settings(BaseSettings):
     """Whether a server proves the starter tools and starts a worker in the background, before a call needs them."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
+    drain_grace_s: float = Field(default=0.0, ge=0, le=3600)
+    """How long a server over HTTP goes on after SIGTERM while `/readyz` says 503, so that balancers notice."""
+    drain_limit_s: float = Field(default=8.0, ge=0, le=86_400)
+    """How long calls and jobs under way may take to finish after that."""
     model: str | None = Field(default=None, pattern=r"^\S+$")
     """Model for the server's own writing, as litellm names it: `openai/…`, `anthropic/…`, `ollama/…`."""
     model_base_url: str | None = None
