@@ -26,6 +26,7 @@ from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.search.answer import ALWAYS_SHOWN, SearchAnswer, SearchHit, search_answer
 from alita_mcp.library.search.finder import finder_for
+from alita_mcp.library.storage import Storage
 from alita_mcp.library.trust.trust import may_hold_grants
 from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
@@ -49,9 +50,12 @@ _log = logging.getLogger(__name__)
 class Library:
     """All tools of one home. How single tools stand is read at once; what takes longer, in worker threads."""
 
-    def __init__(self, store: Store, tasks: TaskGroup, settings: Settings) -> None:
+    def __init__(self, store: Store, tasks: TaskGroup, settings: Settings, storage: Storage) -> None:
         """Made by `open_library`; `tasks` carries the work in the background."""
         self.home: Path = store.home
+        self.storage = storage
+        """Where all else is stored."""
+        self.code_approvals = CodeApprovals(storage)
         self.effective_grants = store.effective_grants
         self.tools: CatalogueReader = store.reader
         """Reader of many tools at once; takes milliseconds and more in a large library."""
@@ -233,14 +237,14 @@ class Library:
 
         Raises as `CodeApprovals.approve`.
         """
-        is_new = await self._in_thread(CodeApprovals(self.home).approve, number, digest)
+        is_new = await self._in_thread(self.code_approvals.approve, number, digest)
         if is_new:
             await self.record("code approved", None, {**origin, "digest": digest})
         return is_new
 
     async def revoke_code(self, number: str, *, if_waiting: bool = False) -> AskedCode:
         """Takes back what code of `run_code` was granted, or refuses it; as `CodeApprovals.revoke`."""
-        revoke = partial(CodeApprovals(self.home).revoke, if_waiting=if_waiting)
+        revoke = partial(self.code_approvals.revoke, if_waiting=if_waiting)
         asked = await self._in_thread(revoke, number)
         if not (if_waiting and asked.approved_at):
             await self.record("code revoked", None, {"digest": asked.digest})
@@ -357,7 +361,7 @@ class Library:
 
     def runs_of(self, owner: str) -> KeptResults:
         """The kept results and files of an owner's runs; its methods block."""
-        return KeptResults(self.home / "runs", owner)
+        return KeptResults(self.storage, owner)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; returns how to stop that."""

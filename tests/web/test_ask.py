@@ -21,6 +21,7 @@ from alita_mcp.agent.runs.store import RUNS, StoredRuns
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.app.app import App, open_app
 from alita_mcp.errors import ModelError
+from alita_mcp.library.storage import Storage
 from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.owners import token_owner
@@ -156,7 +157,7 @@ async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(sett
 
 
 async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settings: Settings) -> None:
-    stored = StoredRuns(settings.home / RUNS)
+    stored = StoredRuns(Storage(settings.home))
     await stored.begin_run(RUN, TaskRequest(task="t"))
     plan = {"chosen": {"steps": [{"action": "run_code", "need": HOSTILE}]}}
     happened: list[tuple[str, str, dict[str, Any]]] = [
@@ -168,7 +169,7 @@ async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settin
     for number, (kind, text, data) in enumerate(happened, 1):
         event = {"run": RUN, "number": number, "at": "damaged", "kind": kind, "text": text, "data": data}
         await stored.append(TaskEvent.model_validate(event))
-    stored._under_way[RUN].release()
+    stored._records._under_way[RUN].release()
     async with asking(settings, None) as (_, browser):
         page = (await browser.get(f"/ui/ask/{RUN}")).text
         assert "died: its process ended" in page
@@ -191,7 +192,7 @@ async def test_an_answer_and_its_sources_are_text(settings: Settings) -> None:
     solution = Solution(
         run=RUN, task=HOSTILE, answer=answer, solved=True, sources=sources, tools_made=(HOSTILE,)
     )
-    stored = StoredRuns(settings.home / RUNS)
+    stored = StoredRuns(Storage(settings.home))
     await stored.begin_run(RUN, TaskRequest(task=HOSTILE))
     end = {"run": RUN, "number": 1, "at": "", "kind": "finished", "text": "", "data": solution.model_dump()}
     await stored.append(TaskEvent.model_validate(end))
@@ -251,12 +252,12 @@ async def test_what_cannot_be_a_task_leaves_nothing(
 )  # fmt: skip
 async def test_what_is_no_run_or_file_of_one_is_not_found(settings: Settings, path: str) -> None:
     if "files" in path:
-        await StoredRuns(settings.home / RUNS).begin_run(RUN, TaskRequest(task="t"))
+        await StoredRuns(Storage(settings.home)).begin_run(RUN, TaskRequest(task="t"))
         files = settings.home / RUNS / RUN / "files"
         files.mkdir()
         (files / "link").symlink_to("/etc/passwd")
         (files / "bad\udcff.txt").write_text("no text")
-        await StoredRuns(settings.home / RUNS).begin_run("cd" * 16, TaskRequest(task="t"))
+        await StoredRuns(Storage(settings.home)).begin_run("cd" * 16, TaskRequest(task="t"))
         (settings.home / RUNS / ("cd" * 16) / "files").symlink_to("/etc")
     async with asking(settings, None) as (_, browser):
         refused = await browser.get(f"/ui/ask/{path}")
@@ -338,7 +339,7 @@ async def test_the_token_opens_no_runs_but_those_of_its_clients_and_what_it_star
     settings: Settings,
 ) -> None:
     token = "t" * 40
-    runs = StoredRuns(settings.home / RUNS)
+    runs = StoredRuns(Storage(settings.home))
     await runs.begin_run(RUN, TaskRequest(task="a person's own affair"))
     model = ScriptedModel([finish("4", solved=True)] * 4)
     settings = settings.model_copy(update={"sandbox": IN_PROCESS})

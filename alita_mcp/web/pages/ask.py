@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from shutil import copyfileobj, rmtree
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from alita_mcp.agent.planning.plans import Plan
@@ -94,15 +95,15 @@ def routes(site: Site) -> list[Route]:
 
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
-        path = await _runs(app, request).find_file(request.path_params["run"], name)
+        data = await _runs(app, request).read_file(request.path_params["run"], name)
         media_type = picture_type(name)
-        return FileResponse(
-            path,
+        # An SVG is shown in its page, but by itself it is a document.
+        disposition = "inline" if media_type not in ("", SVG) else "attachment"
+        named = f"{disposition}; filename*=utf-8''{quote(PurePosixPath(name).name, errors='replace')}"
+        return Response(
+            data,
             media_type=media_type or "application/octet-stream",
-            filename=path.name,
-            # An SVG is shown in its page, but by itself it is a document.
-            content_disposition_type="inline" if media_type not in ("", SVG) else "attachment",
-            headers=_OPENED_ALONE,
+            headers={**_OPENED_ALONE, "content-disposition": named},
         )
 
     async def stop(request: Request) -> Response:

@@ -13,6 +13,7 @@ from alita_mcp.agent.interface import FileSeen, Recalled
 from alita_mcp.agent.memory.recalling import MOST_BYTES
 from alita_mcp.agent.memory.store import FOLDER, MemoryEntry, StoredMemory
 from alita_mcp.errors import LibraryError, ToolNotFound
+from alita_mcp.library.storage import Storage
 from tests.agent.memory.remembered import CODE, SUM, SUM_AGAIN, summed
 
 SECRET = "wombat-Under-7-bridges"
@@ -28,8 +29,8 @@ async def counts(memory: StoredMemory) -> Counter[str]:
 
 
 async def test_a_like_task_recalls_the_program_whole(home: Path) -> None:
-    await StoredMemory(home).remember(summed())
-    memory = StoredMemory(home)  # as another process
+    await StoredMemory(Storage(home)).remember(summed())
+    memory = StoredMemory(Storage(home))  # as another process
     recalled = await memory.recall(SUM_AGAIN)
     (value,) = recalled.values
     assert (value.name, value.value["arguments"], value.source) == (
@@ -47,7 +48,7 @@ async def test_a_like_task_recalls_the_program_whole(home: Path) -> None:
 async def test_a_tool_is_proposed_at_the_second_like_task_and_named_to_the_model_at_the_third(
     home: Path,
 ) -> None:
-    memory = StoredMemory(home)
+    memory = StoredMemory(Storage(home))
     assert await memory.remember(summed(task="Add 17 and 4.", code="17 + 4", result=21)) is None
     code = (await memory.recall("Add 18 and 5.")).values[0].value["code"]
     second = summed("r2", "Add 18 and 5.", code=code, arguments={"number": 18, "number_value": 5}, result=23)
@@ -63,7 +64,7 @@ async def test_a_tool_is_proposed_at_the_second_like_task_and_named_to_the_model
 
 
 async def test_a_file_is_known_by_its_content_and_what_was_found_in_it(home: Path, tmp_path: Path) -> None:
-    memory, file = StoredMemory(home), tmp_path / "invoice.pdf"
+    memory, file = StoredMemory(Storage(home)), tmp_path / "invoice.pdf"
     file.write_bytes(b"%PDF-1.7 \xff")
     assert await memory.recall("What is the total?", {"invoice.pdf": file}) == Recalled()
     text = "Invoice 17\nfor Ada\nTotal due 1,240.00 EUR\n" + "x\n" * 500
@@ -90,7 +91,7 @@ async def test_a_file_is_known_by_its_content_and_what_was_found_in_it(home: Pat
 
 
 async def test_what_is_recalled_has_at_most_400_tokens(home: Path, tmp_path: Path) -> None:
-    memory, file = StoredMemory(home), tmp_path / "wide.csv"
+    memory, file = StoredMemory(Storage(home)), tmp_path / "wide.csv"
     file.write_text(",".join(f"column número {at}" for at in range(300)) + "\n")
     found = tuple(f"Found ä{at} " * 60 for at in range(9))
     long = CODE + "".join(f"value_{at} = {at}\n" for at in range(900))
@@ -112,7 +113,7 @@ async def test_what_is_recalled_has_at_most_400_tokens(home: Path, tmp_path: Pat
 async def test_a_hostile_task_is_recalled_in_the_same_room_and_large_files_keep_no_program_back(
     home: Path, tmp_path: Path
 ) -> None:
-    memory, large = StoredMemory(home), tmp_path / "large.csv"
+    memory, large = StoredMemory(Storage(home)), tmp_path / "large.csv"
     task = f"{SUM} {chr(0xE000) * 300}"
     await memory.remember(summed(task=task))
     large.write_text("a,b,c,d,e,f,g,h\n" + "1.5 kg,2,3,x,2024-01-02,6,7,8\n" * 45_000)
@@ -126,14 +127,14 @@ async def test_a_text_of_a_file_that_orders_something_is_not_kept(home: Path, tm
     file = tmp_path / "a.pdf"
     file.write_bytes(b"%PDF-1.7 \xff")
     text = f"Total 5 EUR. {ORDERS[0]}"
-    await StoredMemory(home).remember(
+    await StoredMemory(Storage(home)).remember(
         summed(programs=(), files=(FileSeen(name="a.pdf", path=file, text=text),))
     )
     assert b"previous instructions" not in everything_in(home)
 
 
 async def test_what_one_process_remembers_another_forgets(home: Path) -> None:
-    one, other = StoredMemory(home), StoredMemory(home)
+    one, other = StoredMemory(Storage(home)), StoredMemory(Storage(home))
     await one.remember(summed())
     await other.remember(summed("r2"))
     assert await counts(one) == {"program": 1}
@@ -148,7 +149,7 @@ async def test_a_program_with_a_secret_is_not_written(home: Path, place: str) ->
         "task": summed(task=f"{SUM} {said}"), "code": summed(code=f"{CODE}# {said}"),
         "arguments": summed(arguments={"door": said}), "result": summed(result=[said]),
     }[place]  # fmt: skip
-    memory = StoredMemory(home, secrets=lambda: [SECRET])
+    memory = StoredMemory(Storage(home), secrets=lambda: [SECRET])
     await memory.remember(run)
     assert not await memory.list()
     assert SECRET.encode() not in everything_in(home)
@@ -163,7 +164,7 @@ async def test_of_a_file_with_a_secret_neither_text_nor_profile_nor_note_is_writ
         FileSeen(name="a.csv", path=tmp_path / "a.csv"),
         FileSeen(name="b.pdf", path=tmp_path / "b.pdf", text=f"x {SECRET}", found=(f"It is {SECRET}",)),
     )
-    memory = StoredMemory(home, secrets=lambda: [SECRET])
+    memory = StoredMemory(Storage(home), secrets=lambda: [SECRET])
     await memory.remember(summed(programs=(), files=files, notes=(f"The key is {SECRET}",)))
     assert await counts(memory) == {"file": 2}
     assert SECRET.encode() not in everything_in(home)
@@ -173,7 +174,7 @@ async def test_secrets_that_cannot_be_read_mean_that_nothing_is_written(home: Pa
     def unreadable() -> Sequence[str]:
         raise LibraryError("The secrets file cannot be read.")
 
-    memory = StoredMemory(home, secrets=unreadable)
+    memory = StoredMemory(Storage(home), secrets=unreadable)
     await memory.remember(summed())
     assert not await memory.list()
 
@@ -196,7 +197,7 @@ STATEMENTS = (
 
 
 async def test_orders_in_a_file_are_not_noted_and_its_statements_are(home: Path, tmp_path: Path) -> None:
-    memory, file = StoredMemory(home), tmp_path / "a.csv"
+    memory, file = StoredMemory(Storage(home)), tmp_path / "a.csv"
     file.write_text("a\n1\n")
     for start in range(0, len(ORDERS), 5):
         seen = FileSeen(name="a.csv", path=file, found=(*STATEMENTS, *ORDERS[start : start + 5]))
@@ -208,7 +209,7 @@ async def test_orders_in_a_file_are_not_noted_and_its_statements_are(home: Path,
 
 
 async def test_memories_are_shown_and_what_is_forgotten_is_gone_from_the_disk(home: Path) -> None:
-    memory = StoredMemory(home)
+    memory = StoredMemory(Storage(home))
     (home.parent / "zoo.csv").write_text("wombats\n5\n")
     await memory.remember(summed(files=(FileSeen(name="zoo.csv", path=home.parent / "zoo.csv"),)))
     entries = await memory.list()
@@ -225,7 +226,7 @@ WORDS = [f"{letter}{letter}ots" for letter in "abcdefghijklmn"]
 
 
 async def test_each_kind_is_bounded_and_what_is_used_stays(home: Path) -> None:
-    memory = StoredMemory(home, most=10)
+    memory = StoredMemory(Storage(home), most=10)
     for at in range(14):
         await memory.remember(summed(f"r{at}", f"Count the {WORDS[at]}.", code=f"x_{at} = 1"))
         if at == 9:  # the next one is one too many
@@ -237,7 +238,7 @@ async def test_each_kind_is_bounded_and_what_is_used_stays(home: Path) -> None:
 
 
 async def test_what_is_damaged_is_passed_over_and_written_again(home: Path) -> None:
-    memory = StoredMemory(home)
+    memory = StoredMemory(Storage(home))
     sales = home.parent / "sales.csv"
     sales.write_text("amount\n12\n")
     await memory.remember(summed(files=(FileSeen(name="sales.csv", path=sales),)))
@@ -269,7 +270,7 @@ async def test_what_is_damaged_is_passed_over_and_written_again(home: Path) -> N
 async def test_what_an_earlier_version_remembered_goes_with_the_first_new_memory(home: Path) -> None:
     (home / "memory.damaged").mkdir(parents=True)
     (home / "memory.sqlite3").write_bytes(b"SQLite format 3")
-    memory = StoredMemory(home)
+    memory = StoredMemory(Storage(home))
     assert (await memory.recall(SUM), list(await memory.list())) == (Recalled(), [])
     await memory.remember(summed())
     assert [each.name for each in os.scandir(home)] == [FOLDER]
@@ -281,21 +282,21 @@ async def test_nothing_that_a_stranger_did_is_recalled_and_a_person_sees_all(
     file = tmp_path / "a.csv"
     file.write_text("a\n1\n")
     seen = (FileSeen(name="a.csv", path=file),)
-    ours, theirs = StoredMemory(home), StoredMemory(home, owner="token:a")
+    ours, theirs = StoredMemory(Storage(home)), StoredMemory(Storage(home), owner="token:a")
     await ours.remember(summed(files=seen, notes=("by us",)))
     await theirs.remember(summed(task=f"{SUM} Theirs.", files=seen, notes=("by them",)))
     for memory in (ours, theirs):
         said = (await memory.recall(SUM_AGAIN, {"a.csv": file})).text
         is_theirs = memory is theirs
         assert ("Theirs" in said, "by them" in said, "by us" in said) == (is_theirs, is_theirs, not is_theirs)
-    assert (await StoredMemory(home, owner="token:b").recall(SUM_AGAIN)) == Recalled()
+    assert (await StoredMemory(Storage(home), owner="token:b").recall(SUM_AGAIN)) == Recalled()
     entries = await ours.list()
     assert sorted(entry.owner for entry in entries) == ["token:a"] * 2 + ["user"] * 2
     assert len({entry.id for entry in entries}) == 4
 
 
 async def test_a_stranger_that_remembers_much_displaces_its_own(home: Path) -> None:
-    ours, theirs = (StoredMemory(home, most=10, owner=owner) for owner in ("user", "token:a"))
+    ours, theirs = (StoredMemory(Storage(home), most=10, owner=owner) for owner in ("user", "token:a"))
     for at in range(3):
         await ours.remember(summed(code=f"ours_{at} = 1"))
     for at in range(30):

@@ -15,6 +15,7 @@ import pytest
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
+from alita_mcp.library.storage import Storage
 from alita_mcp.owners import USER
 
 KEY = "sk-proj-" + "a1B2" * 8
@@ -62,7 +63,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def runs(folder: Path) -> StoredRuns:
-    return StoredRuns(folder)
+    return StoredRuns(Storage(folder.parent))
 
 
 async def a_run(runs: StoredRuns, run: str = RUN, request: TaskRequest = TASK, **said: Any) -> None:
@@ -79,7 +80,7 @@ async def test_a_run_is_read_as_it_was_written_by_this_and_by_other_processes(
     assert (await runs.summary(RUN)).status == "running"
     await runs.append(event(1))
     await runs.append(finished(2))
-    for store in (runs, StoredRuns(folder)):
+    for store in (runs, StoredRuns(Storage(folder.parent))):
         assert [one.number for one in await store.events(RUN)] == [1, 2]
         solution = await store.solution(RUN)
         assert solution is not None
@@ -169,8 +170,9 @@ import sys, anyio
 from pathlib import Path
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import TaskEvent, TaskRequest
+from alita_mcp.library.storage import Storage
 async def work():
-    runs = StoredRuns(Path(sys.argv[1]))
+    runs = StoredRuns(Storage(Path(sys.argv[1]).parent))
     await runs.begin_run(sys.argv[2], TaskRequest(task="t"))
     await runs.append(TaskEvent(run=sys.argv[2], number=1, at="", kind="started", text="begun"))
     print("begun", flush=True)
@@ -182,7 +184,7 @@ anyio.run(work)
 @pytest.mark.process
 async def test_a_run_whose_process_was_killed_has_died(folder: Path) -> None:
     words = [sys.executable, "-c", LEAVES_A_RUN, str(folder), RUN]
-    runs = StoredRuns(folder)
+    runs = StoredRuns(Storage(folder.parent))
     async with await anyio.open_process(words) as process:
         assert process.stdout is not None
         assert await process.stdout.receive()
@@ -195,7 +197,7 @@ async def test_a_run_whose_process_was_killed_has_died(folder: Path) -> None:
 
 
 async def test_the_oldest_runs_that_have_ended_make_room(folder: Path) -> None:
-    runs = StoredRuns(folder, max_runs=3, max_bytes=50_000)
+    runs = StoredRuns(Storage(folder.parent), max_runs=3, max_bytes=50_000)
     await runs.begin_run(run_id(0), TASK)  # under way, and the oldest
     for number in range(1, 6):
         await a_run(runs, run_id(number))
@@ -230,8 +232,8 @@ async def test_an_event_that_is_far_too_long_is_kept_without_its_data_and_the_en
 async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LibraryError):
-        await StoredRuns(tmp_path / "file" / "tasks").begin_run(RUN, TASK)
-    runs = StoredRuns(tmp_path / "tasks")
+        await StoredRuns(Storage(tmp_path / "file")).begin_run(RUN, TASK)
+    runs = StoredRuns(Storage(tmp_path))
     await runs.begin_run(RUN, TASK)
     with pytest.raises(LibraryError):
         await runs.begin_run(RUN, TASK)
@@ -255,7 +257,7 @@ async def test_events_of_an_earlier_version_name_the_agent_that_took_a_step(
 
 async def test_a_run_of_an_earlier_version_is_the_users_and_a_person_sees_all(folder: Path) -> None:
     """What an owner reaches of another: tests/server/test_owners.py."""
-    runs = StoredRuns(folder)
+    runs = StoredRuns(Storage(folder.parent))
     for run in (RUN, run_id(8)):
         await runs.begin_run(run, TASK, "token:a")
     request = folder / run_id(8) / "request.json"
@@ -269,7 +271,7 @@ async def test_a_run_of_an_earlier_version_is_the_users_and_a_person_sees_all(fo
 async def test_a_strangers_runs_make_room_before_anybody_loses_what_fits_into_a_fair_share(
     folder: Path,
 ) -> None:
-    runs = StoredRuns(folder, max_runs=6, max_bytes=60_000)
+    runs = StoredRuns(Storage(folder.parent), max_runs=6, max_bytes=60_000)
 
     async def begin(number: int, owner: str, size: int = 10) -> None:
         await runs.begin_run(run_id(number), TASK, owner)
