@@ -207,6 +207,8 @@ class Settings(BaseSettings):
     """Whether a server proves the starter tools and starts a worker in the background, before a call needs them."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
+    metrics: str | None = Field(default=None, pattern=r"^(\[[0-9a-fA-F:]+\]|[\w.-]+):[0-9]{1,5}$")
+    """`ADDRESS:PORT` where a server over HTTP has metrics for Prometheus (extra `team`), without a token."""
     drain_grace_s: float = Field(default=0.0, ge=0, le=3600)
     """How long a server over HTTP goes on after SIGTERM while `/readyz` says 503, so that balancers notice."""
     drain_limit_s: float = Field(default=8.0, ge=0, le=86_400)
@@ -325,6 +327,20 @@ def settings_in_environment() -> dict[str, str]:
 
 def _home_of_environment() -> Path:
     return absolute_home(Path(key_from("ALITA_HOME") or default_home()))
+
+
+def wants_traces() -> bool:
+    """Whether the variables of OpenTelemetry name an exporter of traces."""
+    named = {name: value.strip().lower() for name, value in os.environ.items() if name.startswith("OTEL_")}
+    is_off = named.get("OTEL_SDK_DISABLED") == "true" or named.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp"
+    return not is_off and any(
+        named.get(name)
+        for name in (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "OTEL_TRACES_EXPORTER",
+        )
+    )
 
 
 def isolate_litellm() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
@@ -111,6 +112,7 @@ async def serve_http(
             sessions.run(),
             share_server(server, settings, pages) as stopped,
             serve_requests(route, listener, token, names, allowed_origins, limits=limits) as requests,
+            AsyncExitStack() as serving,
         ):
 
             def end_listening() -> None:
@@ -119,6 +121,13 @@ async def serve_http(
                 if listening is not None and isinstance(listening.handler, ListenHandler):
                     listening.handler.close()
 
+            if settings.metrics is not None:
+                from alita_mcp.server.transports.metrics import Metrics, serve_metrics
+
+                metrics = Metrics(settings.max_workers, readiness, sessions, requests)
+                if isinstance(server, DualEraServer):
+                    server.shared.watchers.append(lambda app: app.activity.tell(metrics.record))
+                await serving.enter_async_context(serve_metrics(settings.metrics, metrics))
             drain = Drain(
                 partial(readiness.drain, requests, end_listening),
                 settings.drain_grace_s + settings.drain_limit_s,

@@ -37,6 +37,11 @@ class Readiness:
         self._sandbox_runs = False
         self.is_draining = False
 
+    @property
+    def app(self) -> App | None:
+        """The App if it is open now."""
+        return self._shared.current if self._shared else None
+
     async def answer(self, _request: Request) -> JSONResponse:
         """200, or 503 with the parts that keep this server from serving; nothing that a stranger must not know."""
         reasons = ["draining"] * self.is_draining
@@ -89,5 +94,4 @@ class Readiness:
             )  # fmt: skip
 
     def _jobs_are_busy(self) -> bool:
-        app = self._shared.current if self._shared else None
-        return app is not None and app.jobs.is_busy
+        return self.app is not None and self.app.jobs.is_busy

@@ -17,6 +17,7 @@ import anyio.from_thread
 import anyio.to_thread
 
 from alita_mcp.sandbox.temporary import remove_temporary_folder
+from alita_mcp.tracing import flush_traces
 
 END_WITHIN_S = 2.2
 """A client kills a server about 3 s after it asked it to end; by then the sandboxes must be closed."""
@@ -36,6 +37,7 @@ class Drain(NamedTuple):
 
 def leave(status: int) -> NoReturn:
     """Ends the process now: a thread that blocks in `read` would hold up an ordinary exit."""
+    flush_traces()
     remove_temporary_folder()
     logging.shutdown()
     sys.stderr.flush()
