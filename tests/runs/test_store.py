@@ -57,6 +57,7 @@ def test_memory_is_bounded_in_number_and_bytes(monkeypatch: pytest.MonkeyPatch, 
         store.add_run(run, KEY, "")
     assert store.same_program(KEY, "") == runs[1:]
     monkeypatch.setattr(store_module, "MAX_BYTES", 2_000)
+    store = make_store(storage)
     large = ran(CODE.format(9), "x" * 1_500)
     store.add_run(large, KEY, "")
     assert store.same_program(KEY, "") == [large]
