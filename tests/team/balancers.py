@@ -19,6 +19,7 @@ global
 defaults
   mode http
   timeout connect 2s
+  timeout check 10s
   timeout client 1h
   timeout server 1h
   timeout http-keep-alive 1h
@@ -37,7 +38,9 @@ backend replicas
   stick store-response res.hdr(mcp-session-id)
 {servers}
 """
-HAPROXY_SERVER = "  server r{port} 127.0.0.1:{port} check inter 300ms fall 2 rise 1 on-marked-down shutdown-sessions"
+HAPROXY_SERVER = (
+    "  server r{port} 127.0.0.1:{port} check inter 300ms fall 2 rise 1"
+)
 NGINX = """
 daemon off;
 error_log {folder}/nginx-error.log;

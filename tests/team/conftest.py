@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -27,5 +26,5 @@ def team(
 ) -> Iterator[Team]:
     """Whoever kills one of its replicas starts it again."""
     url = postgres_server.make_database()
-    with running_team(folder := tmp_path_factory.mktemp("team"), url, home=str(folder / "shared")) as running:
+    with running_team(tmp_path_factory.mktemp("team"), url) as running:
         yield running

@@ -100,7 +100,7 @@ class Team:
     """Replicas and the balancer before them."""
 
     def __init__(self, folder: Path, library: str, count: int, **settings: str) -> None:
-        self._folder, self._library, self._settings = folder, library, settings
+        self._folder, self.library, self._settings = folder, library, settings
         self.ports = free_ports(count + SPARE)
         self.replicas: list[Replica] = []
         self.port = 0
@@ -118,7 +118,7 @@ class Team:
         """A further replica with an empty home, started but not waited for."""
         number = len(self.replicas)
         folder = self._folder / f"replica-{number}"
-        replica = Replica(folder, self.ports[number], self._library, **{**self._settings, **settings})
+        replica = Replica(folder, self.ports[number], self.library, **{**self._settings, **settings})
         self.replicas.append(replica)
         replica.start()
         return replica
@@ -127,7 +127,8 @@ class Team:
 @contextmanager
 def running_team(folder: Path, library: str, count: int = 3, **settings: str) -> Iterator[Team]:
     """So many replicas of one library behind an haproxy, all of them served."""
-    team = Team(folder, library, count, **{"sandbox": "wasm", **settings})
+    folder.mkdir(parents=True, exist_ok=True)
+    team = Team(folder, library, count, **{"sandbox": "wasm", "home": str(folder / "shared"), **settings})
     try:
         for _ in range(count):
             team.add()

@@ -20,9 +20,15 @@ _marks = itertools.count(1)
 
 @asynccontextmanager
 async def clients_of(urls: list[str], era: str) -> AsyncIterator[list[Connection]]:
-    """A client for each of the URLs."""
-    async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(client_of(url, era)) for url in urls]
+    """A client for each of the URLs; a failure is shown without the groups of their tasks."""
+    try:
+        async with AsyncExitStack() as stack:
+            yield [await stack.enter_async_context(client_of(url, era)) for url in urls]
+    except BaseExceptionGroup as group:
+        failure: BaseException = group
+        while isinstance(failure, BaseExceptionGroup):
+            failure = failure.exceptions[0]
+        raise failure from None
 
 
 async def publish(client: Connection) -> tuple[str, str]:
