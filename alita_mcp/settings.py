@@ -222,6 +222,14 @@ class Settings(BaseSettings):
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
     metrics: str | None = Field(default=None, pattern=r"^(\[[0-9a-fA-F:]+\]|[\w.-]+):[0-9]{1,5}$")
     """`ADDRESS:PORT` where a server over HTTP has metrics for Prometheus (extra `team`), without a token."""
+    oauth_issuer: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    """Issuer of access tokens (OAuth 2.1) that clients may send, as its metadata names it. Needs `oauth_audience`."""
+    oauth_audience: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    """URL of this server's `/mcp` as its clients know it, for which the tokens must be issued."""
+    oauth_team_claim: str = "team"
+    """Claim with the team of whom a token was issued to."""
+    oauth_scope_claim: str = "scope"
+    """Claim with what a token allows, of `call`, `make`, `manage` and `approve`: a list, or words in one text."""
     drain_grace_s: float = Field(default=0.0, ge=0, le=3600)
     """How long a server over HTTP goes on after SIGTERM while `/readyz` says 503, so that balancers notice."""
     drain_limit_s: float = Field(default=8.0, ge=0, le=86_400)
@@ -257,6 +265,11 @@ class Settings(BaseSettings):
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     limits: FixedLimits = FixedLimits()
+
+    @property
+    def has_teams(self) -> bool:
+        """Whether tools may belong to teams."""
+        return self.library is not None or self.oauth_issuer is not None
 
     @property
     def library_url(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_mcp.library.bounded_files import BoundedFiles
 from alita_mcp.library.bounded_folder import BoundedFolder
+from alita_mcp.library.bounded_rows import BoundedRows
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,10 +29,25 @@ class Storage:
 
     def files(self, kind: str, max_files: int, max_bytes: int) -> BoundedFiles:
         """The files of one kind, which is the name of their folder in the home; nothing is read or made."""
+        if self.database is not None:
+            return BoundedRows(self.database, kind, max_files, max_bytes)
         return BoundedFolder(self.home / kind, max_files, max_bytes, self.home / LOCK)
 
 
 @contextmanager
 def open_storage(settings: Settings) -> Iterator[Storage]:
-    """The storage that the settings name; connections are closed with it."""
-    yield Storage(settings.home)
+    """The storage that the settings name; connections are closed with it.
+
+    Raises:
+        LibraryError: the database of a shared library cannot be reached, or is of a newer version.
+        ExtraMissing: there is one, and the extra `team` is not installed.
+    """
+    if not settings.library_url:
+        yield Storage(settings.home)
+        return
+    from alita_mcp.postgres.database import Database
+    from alita_mcp.postgres.migrations import migrate
+
+    with closing(Database(settings.library_url)) as database:
+        migrate(database)
+        yield Storage(settings.home, database)
