@@ -31,7 +31,7 @@ from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.research.web_agent import WebAgent, open_web_agent
-from alita_mcp.runs.history.store import RunStore
+from alita_mcp.runs.history.store import RunStore, SharedRunStore
 from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
@@ -273,7 +273,7 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
-        runs = RunStore()
+        runs = SharedRunStore(library.storage) if library.storage.database else RunStore()
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs())
 
