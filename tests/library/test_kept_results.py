@@ -80,9 +80,9 @@ def test_a_damaged_or_linked_result_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_result_is_its_owners_and_a_stranger_displaces_none_that_fits_into_a_fair_share(
-    tmp_path: Path,
+    storage: Storage,
 ) -> None:
-    ours, theirs = (KeptResults(Storage(tmp_path), owner) for owner in (USER, "token:0123456789abcdef"))
+    ours, theirs = (KeptResults(storage, owner) for owner in (USER, "token:0123456789abcdef"))
     kept = [ours.keep(b"%d" % number) for number in range(kept_results.MAX_RUNS // 2)]
     ours.keep_files(kept[0], {"a": b"1"})
     flood = [theirs.keep(b"1") for _ in range(kept_results.MAX_RUNS + 20)]
@@ -100,8 +100,8 @@ def test_a_result_is_its_owners_and_a_stranger_displaces_none_that_fits_into_a_f
         theirs.read_result(flood[0])
 
 
-def test_a_result_that_does_not_fit_into_its_owners_share_is_refused(tmp_path: Path) -> None:
-    ours, theirs = (KeptResults(Storage(tmp_path), owner) for owner in (USER, "anyone"))
+def test_a_result_that_does_not_fit_into_its_owners_share_is_refused(storage: Storage) -> None:
+    ours, theirs = (KeptResults(storage, owner) for owner in (USER, "anyone"))
     half = ours.keep(b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 2 - 100)))
     with pytest.raises(LibraryError, match="too large to keep"):
         theirs.keep(b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 2 + 100)))

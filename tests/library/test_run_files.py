@@ -38,16 +38,16 @@ def test_a_name_is_a_key_and_no_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("run", ["", "..", "../" + "a" * 29, "AB" * 16, "ab" * 16 + "\n", "cd" * 16, "*"])
-def test_files_of_another_run_are_not_found(tmp_path: Path, run: str) -> None:
-    store = KeptResults(Storage(tmp_path))
+def test_files_of_another_run_are_not_found(storage: Storage, run: str) -> None:
+    store = KeptResults(storage)
     store.keep_files(RUN, {"a": b"1"})
     with pytest.raises(ToolNotFound, match="There is no file"):
         store.read_file(run, "a")
 
 
-def test_files_are_kept_only_under_the_id_of_a_run(tmp_path: Path) -> None:
+def test_files_are_kept_only_under_the_id_of_a_run(storage: Storage) -> None:
     with pytest.raises(ValueError, match=r"\.\./x"):
-        KeptResults(Storage(tmp_path)).keep_files("../x", {"a": b"1"})
+        KeptResults(storage).keep_files("../x", {"a": b"1"})
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[[1]]\n", b'[["a", 9]]\n1', b"\xff\xff"])
@@ -67,9 +67,11 @@ def test_a_link_in_the_place_of_files_is_not_followed(tmp_path: Path) -> None:
         store.read_file(RUN, "a")
 
 
-def test_files_and_results_make_room_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_results_make_room_for_one_another(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kept_results, "MAX_BYTES", 1_000)
-    store = KeptResults(Storage(tmp_path))
+    store = KeptResults(storage)
     first = store.keep(b"1" * 500)
     store.keep_files(RUN, {"a": bytes(600)})
     assert store.read_file(RUN, "a") == bytes(600)

@@ -22,6 +22,7 @@ from alita_mcp.agent.runs.records import (
     MAX_EVENTS_BYTES,
     MAX_LINE_BYTES,
     RunRecord,
+    choose_surplus_runs,
     decode_events,
     encode_event,
     no_run,
@@ -31,7 +32,6 @@ from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, without_waiting
 from alita_mcp.machine import unusable
-from alita_mcp.owners import choose_surplus
 from alita_mcp.private_files import write_whole
 from alita_mcp.runs.outputs import is_file_name
 
@@ -204,12 +204,12 @@ class RunFolders:
         path = self._folder / run
         return None if path.is_symlink() or not path.is_dir() else RunFolder(path)
 
-    def newest(self, owner: str | None) -> Sequence[RunFolder]:
+    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[RunFolder]:
         """As `RunRecords` says."""
         names = [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
         records = [record for name in names if RUN_ID.fullmatch(name) and (record := self.find(name))]
         own = [record for record in records if owner is None or record.owner() == owner]
-        return sorted(own, key=lambda record: (record.began_at(), record.run), reverse=True)
+        return sorted(own, key=lambda record: (record.began_at(), record.run), reverse=True)[:limit]
 
     def _get(self, run: str) -> RunFolder:
         record = self.find(run)
@@ -222,16 +222,18 @@ class RunFolders:
         for left in self._folder.glob(f"{_GONE}*"):
             shutil.rmtree(left, ignore_errors=True)
         sizes = {record: record.size() for record in reversed(self.newest(None))}
-        used = sum(sizes.values())
-        if len(sizes) < self._max_runs and used <= self._max_bytes:
-            return
-        ended = [
-            (record, record.owner(), size)
+        if len(sizes) < self._max_runs and sum(sizes.values()) <= self._max_bytes:
+            return  # without a look at owners and locks
+        oldest_first = [
+            (
+                record,
+                record.owner(),
+                size,
+                record.run not in self._under_way and not record.is_under_way(),
+            )
             for record, size in sizes.items()
-            if record.run not in self._under_way and not record.is_under_way()
         ]
-        room = self._max_bytes - used + sum(size for *_, size in ended)
-        for record in choose_surplus(ended, owner, self._max_runs - 1 - len(sizes) + len(ended), room):
+        for record in choose_surplus_runs(oldest_first, owner, self._max_runs, self._max_bytes):
             _remove(record.path)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import ToolNotFound
-from alita_mcp.owners import USER
+from alita_mcp.owners import USER, choose_surplus
 
 MAX_EVENTS_BYTES = 64 << 20
 """Of one run; more is not read, and not written."""
@@ -22,6 +22,8 @@ MAX_LINE_BYTES = 16 << 20
 """An event that is longer is kept without its data."""
 SHOWN_CHARACTERS = 500
 LIST_RUNS = "List the runs: alita runs"
+
+T = TypeVar("T")
 
 
 class RunRecord(ABC):
@@ -125,13 +127,22 @@ class RunRecords(Protocol):
     def find(self, run: str) -> RunRecord | None:
         """The record of a run; None where there is none."""
 
-    def newest(self, owner: str | None) -> Sequence[RunRecord]:
-        """The records of an owner's runs, or of all (None), the newest first."""
+    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[RunRecord]:
+        """The records of an owner's runs, or of all (None), the newest first, at most so many."""
 
 
 def no_run(run: str) -> ToolNotFound:
     """The error for a run that is not known."""
     return ToolNotFound(f"There is no run {run[:40]!r}.", hint=LIST_RUNS)
+
+
+def choose_surplus_runs(
+    oldest_first: Sequence[tuple[T, str, int, bool]], owner: str, max_runs: int, max_bytes: int
+) -> list[T]:
+    """Runs that make room for another one of an owner, of runs with owner, bytes, and whether they have ended."""
+    ended = [(run, whose, size) for run, whose, size, has_ended in oldest_first if has_ended]
+    under_way = [size for _, _, size, has_ended in oldest_first if not has_ended]
+    return choose_surplus(ended, owner, max_runs - 1 - len(under_way), max_bytes - sum(under_way))
 
 
 def encode_event(event: TaskEvent) -> bytes:

@@ -17,6 +17,7 @@ import anyio.to_thread
 
 from alita_mcp.agent.runs.folder import RUN_ID, RunFolders
 from alita_mcp.agent.runs.records import LIST_RUNS, RunRecord, RunRecords, no_run
+from alita_mcp.agent.runs.rows import RunRows
 from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.library.private_text import NAMED_SECRET, without_secrets
@@ -68,7 +69,7 @@ class RunReader:
     async def list(self, limit: int = 20) -> Sequence[RunSummary]:
         """The newest runs of all processes, the newest first."""
         return await _in_thread(
-            lambda: [record.summary() for record in self._records.newest(self._owner)[:limit]]
+            lambda: [record.summary() for record in self._records.newest(self._owner, limit)]
         )
 
     async def find_run(self, prefix: str) -> str:
@@ -92,7 +93,13 @@ class StoredRuns(RunReader):
 
     def __init__(self, storage: Storage, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
         """Nothing is read or made before the first run."""
-        super().__init__(RunFolders(storage.home / RUNS, max_runs, max_bytes), None)
+        database = storage.database
+        records: RunRecords = (
+            RunFolders(storage.home / RUNS, max_runs, max_bytes)
+            if database is None
+            else RunRows(database, max_runs, max_bytes)
+        )
+        super().__init__(records, None)
         self._turns: dict[str, anyio.Lock] = {}
 
     def of_owner(self, owner: str | None) -> RunReader:
@@ -148,8 +155,8 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 
 def clean_text(text: str) -> str:
-    """The text without keys of this process's environment, or of well-known shape."""
-    return without_secrets(without_keys(text))
+    """The text without keys of this process's environment or of well-known shape, and without lone surrogates."""
+    return without_secrets(without_keys(text.encode("utf-8", "replace").decode()))
 
 
 def clean_json(value: Any) -> Any:
