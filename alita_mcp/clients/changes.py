@@ -68,7 +68,9 @@ class Change:
         """The change of our entry, in the client's format, as a unified difference; keys and tokens are hidden."""
         names = dict[str, str]()
         entries = (_masked(each, (), names) for each in (self.present, self.entry))
-        old, new = ([] if each is None else _whole(self.client, each).decode().splitlines() for each in entries)
+        old, new = (
+            [] if each is None else _whole(self.client, each).decode().splitlines() for each in entries
+        )
         was, now = ("/dev/null" if side is None else str(self.file) for side in (self.before, self.after))
         return "\n".join(difflib.unified_diff(old, new, was, now, lineterm="", n=1))
 
