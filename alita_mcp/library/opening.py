@@ -11,6 +11,7 @@ import anyio
 from alita_mcp.library.background import background
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.library import Library
+from alita_mcp.library.storage import open_storage
 from alita_mcp.library.versions.starter import starter_tools_folder
 from alita_mcp.library.versions.store import Store
 from alita_mcp.settings import Settings
@@ -30,9 +31,10 @@ async def open_library(
     """
     store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step)
     with ExitStack() as files:
+        storage = files.enter_context(open_storage(settings))
         files.callback(store.close)
         async with background() as tasks:
-            library = Library(store, tasks, settings)
+            library = Library(store, tasks, settings, storage)
             files.callback(
                 library.close
             )  # after the tasks: a thread of theirs that is late would open a file again
