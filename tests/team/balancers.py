@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -12,35 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 START_WITHIN_S = 60.0
-HAPROXY = """
-global
-  maxconn 8192
-defaults
-  mode http
-  timeout connect 2s
-  timeout check 10s
-  timeout client 1h
-  timeout server 1h
-  timeout http-keep-alive 1h
-  option redispatch 1
-  retries 3
-frontend clients
-  bind 127.0.0.1:{port}
-  default_backend replicas
-backend replicas
-  balance {balance}
-  option httpchk
-  http-check send meth GET uri {health} ver HTTP/1.1 hdr Host localhost
-  http-check expect status 200
-  stick-table type string len 64 size 100k expire 30m
-  stick match req.hdr(mcp-session-id)
-  stick store-response res.hdr(mcp-session-id)
-{servers}
-"""
-HAPROXY_SERVER = (
-    "  server r{port} 127.0.0.1:{port} check inter 300ms fall 2 rise 1"
-)
 NGINX = """
 daemon off;
 error_log {folder}/nginx-error.log;
@@ -53,22 +27,7 @@ http {{
   fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
-  # A session's id is made by its replica, which nginx cannot ask: a client's address leads to the same one.
-  upstream sessions {{ hash $http_authorization$remote_addr consistent; {servers} }}
-  upstream replicas {{ {servers} }}
-  map $http_mcp_protocol_version $pool {{ "2026-07-28" replicas; default sessions; }}
-  server {{
-    listen 127.0.0.1:{port};
-    location / {{
-      proxy_pass http://$pool;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_set_header Host $http_host;
-      proxy_buffering off;
-      proxy_read_timeout 1h;
-      proxy_next_upstream error non_idempotent;
-    }}
-  }}
+  {servers}
 }}
 """
 
@@ -106,27 +65,39 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def running_haproxy(
-    folder: Path, ports: Sequence[int], *, health: str = "/healthz", balance: str = "roundrobin"
-) -> Iterator[int]:
-    """The port of an haproxy before the replicas at these ports, which may come and go."""
+def running_haproxy(folder: Path, ports: Sequence[int]) -> Iterator[int]:
+    """The port of an haproxy, as we ship it, before the replicas at these ports, which may come and go."""
     (port,) = free_ports(1)
-    servers = "\n".join(HAPROXY_SERVER.format(port=each) for each in ports)
+    text = (DEPLOY / "haproxy.cfg").read_text(encoding="utf-8")
+    servers = "\n".join(f"    server r{each} 127.0.0.1:{each}" for each in ports)
+    text = _replace(r"^resolvers docker\n(    .*\n)+", "", text)
+    text = _replace(r"bind :8765", f"bind 127.0.0.1:{port}", text)
+    text = _replace(r"^    server-template .*$", servers, text)
+    text = _replace(r"inter 2s", "inter 300ms", text)
     written = folder / "haproxy.cfg"
-    written.write_text(HAPROXY.format(port=port, balance=balance, health=health, servers=servers))
+    written.write_text(text, encoding="utf-8")
     with _running([str(find_program("haproxy")), "-db", "-f", str(written)], port, folder):
         yield port
 
 
 @contextmanager
 def running_nginx(folder: Path, ports: Sequence[int]) -> Iterator[int]:
-    """The port of an nginx before the replicas at these ports."""
+    """The port of an nginx, as we ship it, before the replicas at these ports."""
     (port,) = free_ports(1)
-    servers = " ".join(f"server 127.0.0.1:{each} max_fails=1 fail_timeout=1s;" for each in ports)
+    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    servers = "".join(f"    server 127.0.0.1:{each} max_fails=1 fail_timeout=5s;\n" for each in ports)
+    text = _replace(r"(    server 127.0.0.1:.*\n)+", servers, text)
+    text = _replace(r"listen 8765;", f"listen 127.0.0.1:{port};", text)
     written = folder / "nginx.conf"
-    written.write_text(NGINX.format(port=port, folder=folder, servers=servers))
+    written.write_text(NGINX.format(folder=folder, servers=text), encoding="utf-8")
     with _running([str(find_program("nginx")), "-p", str(folder), "-c", str(written)], port, folder):
         yield port
+
+
+def _replace(pattern: str, replacement: str, text: str) -> str:
+    replaced, count = re.subn(pattern, replacement, text, flags=re.MULTILINE)
+    assert count, f"no {pattern!r} in what is shipped"
+    return replaced
 
 
 @contextmanager
