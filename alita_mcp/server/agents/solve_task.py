@@ -11,12 +11,12 @@ import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
+from alita_mcp.library.unreviewed import visible_manifest
 from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.agents.texts import solution_fields, solution_text
 from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
-from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import job_result, resume_job
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField
 from alita_mcp.toolsmith.requests.outcomes import Working
