@@ -85,7 +85,7 @@ async def _inspect(call: ToolCall) -> ToolResult:
 
 async def _synthesize(call: ToolCall) -> ToolResult:
     started, arguments = anyio.current_time(), call.arguments
-    job: SynthesisJob | None = resume_job(call, "synthesize_tool")
+    job: SynthesisJob | None = await resume_job(call, "synthesize_tool")
     if job is None:
         request = await off_loop(
             partial(read_request, arguments, call.maker, call.identity),
@@ -94,7 +94,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         if isinstance(request, Rejected):
             call.app.report_rejection(request, str(arguments.get("name", "")), call.identity)
             return await _outcome_result(call, request)
-        job = call.app.begin_synthesis(request)
+        job = await call.app.begin_synthesis(request)
     outcome = await wait_in_call(call, job)
     # What needs approval is put to the person at this client, in a job of its own; the call waits for its outcome.
     approval = await _begin_approval(call, outcome)

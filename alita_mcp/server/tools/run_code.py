@@ -38,7 +38,7 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
     Raises:
         InvalidArguments: the packages or needs break the rules of a tool's.
     """
-    job = resume_job(call, "run_code")
+    job = await resume_job(call, "run_code")
     if job is None:
         fields = call.arguments
         rights = read_request({name: fields[name] for name in ("packages", "needs") if name in fields})

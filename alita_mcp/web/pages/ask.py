@@ -23,11 +23,10 @@ from starlette.routing import Route
 
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.runs.store import RunReader
-from alita_mcp.agent.values import RunProgress, Solution, Step, TaskBudget, TaskEvent, TaskRequest
+from alita_mcp.agent.values import RunProgress, Solution, Step, TaskBudget, TaskRequest
 from alita_mcp.app.app import App
 from alita_mcp.errors import AlitaError, ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.progress import ignore_stage
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.web.rendering import render, templates
 from alita_mcp.web.security import WEB_PAGE
@@ -64,7 +63,7 @@ def routes(site: Site) -> list[Route]:
         app, form = await site.app(), await request.form()
         begun = anyio.Event()
 
-        async def on_event(_event: TaskEvent) -> None:
+        async def on_stage(_stage: str) -> None:
             begun.set()
 
         uploads = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
@@ -72,15 +71,13 @@ def routes(site: Site) -> list[Route]:
             sent = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]
             files = await anyio.to_thread.run_sync(_save_files, sent, uploads)
             task = _read_task(str(form.get("task", "")), files, app)
-            job = app.tasks.begin_task(
-                task, identity=request.state.identity, on_event=on_event, uploads=uploads
-            )
+            job = await app.tasks.begin_task(task, identity=request.state.identity, uploads=uploads)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(partial(rmtree, uploads, ignore_errors=True))
             raise
         try:
-            await app.wait_for_job(job, ignore_stage, until=begun.wait)
+            await app.wait_for_job(job, on_stage, until=begun.wait)
         except AlitaError:
             if not begun.is_set():  # what happens later is said on the page of the run
                 raise
@@ -109,7 +106,7 @@ def routes(site: Site) -> list[Route]:
     async def stop(request: Request) -> Response:
         app, run = await site.app(), request.path_params["run"]
         summary = await _runs(app, request).summary(run)
-        job = _find_job(app, run, summary.owner)
+        job = await _find_job(app, run, summary.owner)
         if job is not None:
             await app.jobs.cancel(job)
         elif summary.status == "running":
@@ -156,10 +153,10 @@ def _read_task(task: str, files: tuple[Path, ...], app: App) -> TaskRequest:
         raise UsageError("The task is too long.", hint="Put long texts into a file.") from None
 
 
-def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
-    """The job of a run that this process works on."""
+async def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
+    """The job of a run that is under way, here or on another server of the library."""
     try:
-        job: Job[Solution] = app.jobs.find_job(run, "solve_task", owner=owner)
+        job: Job[Solution] = await app.jobs.find_job(run, "solve_task", owner=owner)
     except UsageError:
         return None
     return job if job.finished is None else None
@@ -172,10 +169,10 @@ def _runs(app: App, request: Request) -> RunReader:
 
 
 async def _look(app: App, request: Request) -> tuple[RunProgress, bool]:
-    """How a run stands, and whether this process works on it, so that it can be stopped."""
+    """How a run stands, and whether it can be stopped from here."""
     run = request.path_params["run"]
     progress = await _runs(app, request).progress(run)
-    return progress, _find_job(app, run, progress.summary.owner) is not None
+    return progress, await _find_job(app, run, progress.summary.owner) is not None
 
 
 def _describe(progress: RunProgress, is_here: bool) -> dict[str, Any]:
