@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shutil
 import struct
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -108,17 +107,13 @@ async def test_a_task_is_asked_and_its_run_has_pictures_files_and_the_answer(set
         where = await begin(
             browser, "What do the notes say?", files={"files": ("C:\\me\\notes.txt", b"given")}
         )
-        stream = await browser.get(f"{where}/events")
-        page = (await browser.get(where)).text
+        page = await until(lambda: browser.get(where), 'aria-label="Answer"')
         assert re.search(r'badge ok">solved', page), page
         assert '<p class="wrap">given</p>' in page
         assert f'<img src="{where}/files/figure-1.png"' in page
         assert f'<img src="{where}/files/drawn.svg"' in page
         assert "notes.txt" in page
-        assert "sse-connect" not in page
-        # What came live is what the page shows.
-        assert stream.text.rstrip().endswith("event: done\ndata:")
-        assert "given" in stream.text.rpartition("event: run")[2]
+        assert "hx-trigger" not in page[page.index("<main") :]  # what has ended is not asked for again
         assert where in (await browser.get("/ui/ask")).text
         shown = await browser.get(f"{where}/files/figure-1.png")
         assert (shown.content, shown.headers["content-type"]) == (png(), "image/png")
@@ -143,15 +138,17 @@ async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(sett
         async with asking(settings, None) as (_, elsewhere):
             page = (await elsewhere.get(where)).text
             assert 'badge busy">running' in page
-            assert ">Stop</button>" not in page
+            again = re.search(r'hx-get="([^"]*)" hx-trigger="every 200ms"', page)
+            assert again is not None
+            assert (await elsewhere.get(again[1])).status_code == 204
             refused = await elsewhere.post(f"{where}/stop", data={"csrf_token": csrf_token(page)})
             assert "Stop it where it was started" in refused.text
             token = csrf_token((await browser.get(where)).text)
             stopped = await browser.post(f"{where}/stop", data={"csrf_token": token})
             assert stopped.status_code == 303
-            again = await browser.post(f"{where}/stop", data={"csrf_token": token})
-            assert again.status_code == 303
-            for page in ((await browser.get(where)).text, (await elsewhere.get(where)).text):
+            twice = await browser.post(f"{where}/stop", data={"csrf_token": token})
+            assert twice.status_code == 303
+            for page in ((await browser.get(again[1])).text, (await elsewhere.get(where)).text):
                 assert 'badge warn">stopped' in page
                 assert "Stopped (cancelled): It was stopped." in page
 
@@ -179,7 +176,7 @@ async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settin
             in page
         )
         assert "died" in (await browser.get("/ui/ask")).text
-        assert (await browser.get(f"/ui/ask/{RUN}/events")).text.rstrip().endswith("event: done\ndata:")
+        assert "hx-trigger" not in page[page.index("<main") :]
 
 
 async def test_an_answer_and_its_sources_are_text(settings: Settings) -> None:
@@ -297,22 +294,6 @@ async def test_a_tool_that_the_run_makes_is_named_while_it_runs(settings: Settin
         where = await begin(browser)
         page = await until(lambda: browser.get(where), 'id="step-1"')
         assert 'made</span> <a href="/ui/library/double_it">' in page, page
-
-
-async def test_a_run_that_is_removed_while_it_is_watched_ends_the_stream(settings: Settings) -> None:
-    script = [call("search_capabilities", query="anything")]
-    async with asking(settings, Waiting(script)) as (_, browser):
-        where = await begin(browser)
-        streams: list[str] = []
-
-        async def watch() -> None:
-            streams.append((await browser.get(f"{where}/events")).text)
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
-            await until(lambda: browser.get(where), 'id="step-1"')
-            shutil.rmtree(settings.home / RUNS / where.rpartition("/")[2])
-    assert streams[0].rstrip().endswith("event: done\ndata:")
 
 
 @pytest.mark.parametrize("size", [3, 1])  # one does not fit while it is read, the other not while it is kept

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mimetypes
 import tempfile
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -15,7 +14,6 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 from pydantic import ValidationError
-from sse_starlette import EventSourceResponse
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -23,12 +21,11 @@ from starlette.routing import Route
 
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.runs.store import RunReader
-from alita_mcp.agent.values import RunProgress, Solution, Step, TaskBudget, TaskRequest
+from alita_mcp.agent.values import RunProgress, Step, TaskBudget, TaskRequest
 from alita_mcp.app.app import App
-from alita_mcp.errors import AlitaError, ToolNotFound, UsageError
+from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.toolsmith.jobs.jobs import Job
-from alita_mcp.web.rendering import render, templates
+from alita_mcp.web.rendering import render
 from alita_mcp.web.security import WEB_PAGE
 from alita_mcp.web.site import Site
 
@@ -43,8 +40,6 @@ MAX_QUERY = 2_000
 MAX_NAME = 60
 SVG = "image/svg+xml"
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", SVG})
-LOOK_EVERY_S = 0.2
-"""How often a stream looks whether its run has come on: runs of other processes tell nobody."""
 _OPENED_ALONE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 """A file that is opened by itself runs nothing and belongs to no page."""
 
@@ -84,11 +79,12 @@ def routes(site: Site) -> list[Route]:
         return RedirectResponse(f"/ui/ask/{job.id}", status_code=303)
 
     async def show_run(request: Request) -> Response:
-        run = _describe(*await _look(await site.app(), request))
-        return render(request, "run.html", run=run)
-
-    async def stream_run(request: Request) -> Response:
-        return EventSourceResponse(_follow_run(await site.app(), request), sep="\n")
+        progress = await _runs(await site.app(), request).progress(request.path_params["run"])
+        # A page that was shown `seen` asks again and again: runs of other processes tell nobody.
+        seen = f"{progress.summary.status}-{len(progress.events)}-{len(progress.files)}"
+        if request.query_params.get("seen") == seen:
+            return Response(status_code=204)
+        return render(request, "run.html", seen=seen, **_describe(progress))
 
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
@@ -106,18 +102,20 @@ def routes(site: Site) -> list[Route]:
     async def stop(request: Request) -> Response:
         app, run = await site.app(), request.path_params["run"]
         summary = await _runs(app, request).summary(run)
-        job = await _find_job(app, run, summary.owner)
-        if job is not None:
+        if summary.status == "running":
+            try:
+                job = await app.jobs.find_job(run, "solve_task", owner=summary.owner)
+            except UsageError:
+                raise UsageError(
+                    "This run is not worked on here.", hint="Stop it where it was started."
+                ) from None
             await app.jobs.cancel(job)
-        elif summary.status == "running":
-            raise UsageError("This run is not worked on here.", hint="Stop it where it was started.")
         return RedirectResponse(f"/ui/ask/{run}", status_code=303)
 
     return [
         Route("/ui/ask", show_ask),
         Route("/ui/ask", start, methods=["POST"]),
         Route("/ui/ask/{run}", show_run),
-        Route("/ui/ask/{run}/events", stream_run),
         Route("/ui/ask/{run}/files/{name:path}", show_file),
         Route("/ui/ask/{run}/stop", stop, methods=["POST"]),
     ]
@@ -153,29 +151,13 @@ def _read_task(task: str, files: tuple[Path, ...], app: App) -> TaskRequest:
         raise UsageError("The task is too long.", hint="Put long texts into a file.") from None
 
 
-async def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
-    """The job of a run that is under way, here or on another server of the library."""
-    try:
-        job: Job[Solution] = await app.jobs.find_job(run, "solve_task", owner=owner)
-    except UsageError:
-        return None
-    return job if job.finished is None else None
-
-
 def _runs(app: App, request: Request) -> RunReader:
     """All runs for the person; those of its clients where the token opened the session."""
     identity = request.state.identity
     return app.tasks.runs_of(None if identity is WEB_PAGE else identity.owner)
 
 
-async def _look(app: App, request: Request) -> tuple[RunProgress, bool]:
-    """How a run stands, and whether it can be stopped from here."""
-    run = request.path_params["run"]
-    progress = await _runs(app, request).progress(run)
-    return progress, await _find_job(app, run, progress.summary.owner) is not None
-
-
-def _describe(progress: RunProgress, is_here: bool) -> dict[str, Any]:
+def _describe(progress: RunProgress) -> dict[str, Any]:
     """What the page of a run shows; what its record has damaged is left out."""
     steps: dict[object, Step] = {}
     begun: dict[object, str] = {}
@@ -191,7 +173,6 @@ def _describe(progress: RunProgress, is_here: bool) -> dict[str, Any]:
                 plan = Plan.model_validate(event.data.get("chosen"))
     return {
         "progress": progress,
-        "is_here": is_here,
         "steps": list(steps.values()),
         "open_steps": [text for number, text in begun.items() if number not in steps],
         "plan": plan,
@@ -203,18 +184,3 @@ def picture_type(name: str) -> str:
     """The media type of a file that is shown as a picture; empty for all others."""
     found = mimetypes.guess_type(name, strict=False)[0]
     return found if found in PICTURES else ""
-
-
-async def _follow_run(app: App, request: Request) -> AsyncIterator[dict[str, str]]:
-    """How a run stands as events, each when something has come, until it has ended."""
-    template = templates().get_template("_run.html")
-    looked: tuple[RunProgress, bool] | None = None
-    with suppress(ToolNotFound):
-        while looked is None or looked[0].summary.status == "running":
-            now = await _look(app, request)
-            if now != looked:
-                csrf_token = request.state.csrf_token
-                yield {"event": "run", "data": template.render(run=_describe(*now), csrf_token=csrf_token)}
-            looked = now
-            await anyio.sleep(LOOK_EVERY_S)
-    yield {"event": "done", "data": ""}
