@@ -43,7 +43,7 @@ async def test_a_link_lets_one_browser_in_and_no_second(browser: Browser, ui: Ui
         await enter(first, link)  # by its history
 
 
-async def test_the_token_lets_in_but_decides_nothing_and_guessing_is_slowed_down(
+async def test_the_token_lets_in_but_decides_nothing_and_a_guess_does_not(
     browser: Browser, ui: UiServer
 ) -> None:
     url = urlsplit(ui.link())._replace(path="/", query="").geturl()
