@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from alita_mcp.errors import LibraryError
 from alita_mcp.library.bounded_files import BoundedFiles
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.bounded_rows import BoundedRows
@@ -32,6 +34,22 @@ class Storage:
         if self.database is not None:
             return BoundedRows(self.database, kind, max_files, max_bytes)
         return BoundedFolder(self.home / kind, max_files, max_bytes, self.home / LOCK)
+
+    def ensure_secret(self, name: str) -> str:
+        """The secret of a name that all servers of a shared library agree on; made where there is none.
+
+        Raises:
+            LibraryError: the database cannot be reached, or there is none.
+        """
+        if self.database is None:
+            raise LibraryError(f"{self.home} shares no secrets.", hint="Set ALITA_LIBRARY.")
+        with self.database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO secret (name, value) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                (name, secrets.token_urlsafe(32)),
+            )
+            rows = connection.execute("SELECT value FROM secret WHERE name = %s", (name,)).fetchall()
+        return str(rows[0]["value"])
 
 
 @contextmanager

@@ -69,10 +69,12 @@ def build_server(
     *,
     open_app: OpenApp | None = None,
     extra_sources: Sequence[ToolSource] = (),
+    state_key: str | None = None,
 ) -> DualEraServer:
     """A server over one App, which it opens by itself behind its first response.
 
     `open_app` replaces the App that `settings` describe; the extra sources are served after the library's own.
+    `state_key` seals the state that clients carry from one request to the next; without one, no other server reads it.
     """
     loading = anyio.Lock()
     parts: Parts | None = None
@@ -143,7 +145,8 @@ def build_server(
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     tasks.install(server)
-    sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
+    security = RequestStateSecurity(keys=[state_key]) if state_key else RequestStateSecurity.ephemeral()
+    sealing = RequestStateBoundary(security, default_audience=SERVER_NAME)
     tracing = []
     if wants_traces():
         start_tracing(__version__)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.subscriptions import ListenHandler
@@ -30,6 +31,7 @@ from alita_mcp.server.transports.guard import (
     is_page,
     refuse_open_server,
 )
+from alita_mcp.server.transports.http_token import ensure_state_key
 from alita_mcp.server.transports.local.clients import share_server
 from alita_mcp.server.transports.local.pages import LOOPBACK, Pages
 from alita_mcp.server.transports.malformed import answer_malformed
@@ -69,6 +71,7 @@ async def serve_http(
 
     Raises:
         UsageError: the address cannot be bound, or there is no token and there must be one.
+        LibraryError: as `ensure_state_key`.
     """
     from alita_mcp.server.api.tasks import api_routes
     from alita_mcp.server.build import DualEraServer, build_server
@@ -78,8 +81,9 @@ async def serve_http(
     collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts, allowed_origins)
+    state_key = await anyio.to_thread.run_sync(ensure_state_key, settings)
     with listen(host, port) as listener:
-        server = server or build_server(settings)
+        server = server or build_server(settings, state_key=state_key)
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
