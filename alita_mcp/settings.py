@@ -132,12 +132,25 @@ def use_home(home: Path) -> None:
 
 
 class _Variables(EnvSettingsSource):
-    """The environment, which cannot set `limits`."""
+    """The environment, which cannot set `limits`, and may name the file of a secret: `ALITA_TOKEN_FILE`."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         if field_name == "limits":
             return None, field_name, False
         return super().get_field_value(field, field_name)
+
+    def __call__(self) -> dict[str, Any]:
+        found = super().__call__()
+        for name in SECRET.difference(found):
+            variable = f"ALITA_{name.upper()}_FILE"
+            if place := os.environ.get(variable):
+                try:
+                    found[name] = Path(place).read_text(encoding="utf-8").strip()
+                except (OSError, UnicodeDecodeError) as failure:
+                    raise UsageError(
+                        f"Cannot read {variable}={place}: {failure}.", hint=f"Fix or unset {variable}."
+                    ) from failure
+        return found
 
 
 class _SettingsFile(PydanticBaseSettingsSource):
@@ -294,7 +307,9 @@ def read_settings() -> Settings:
         given = "" if name in SECRET else f"={first['input']!r}"
         problem = first["msg"].removeprefix("Value error, ")
         variable = f"ALITA_{name.upper()}"
-        if any(each.upper() == variable and value for each, value in os.environ.items()):
+        if any(
+            each.upper() in (variable, f"{variable}_FILE") and value for each, value in os.environ.items()
+        ):
             said, mend = f"{variable}{given}", f"unset {variable}"
         else:
             said, mend = f"{name}{given} in {find_line(_home_of_environment(), name)}", "delete the line"
@@ -308,6 +323,7 @@ def find_unknown_settings(home: Path) -> list[str]:
     fields = _setting_names()
     variables = {name.upper(): f"ALITA_{name.upper()}" for name in fields}
     variables |= {key: key for key in SEARCH_KEYS.values()}
+    files = {f"{name}_file" for name in SECRET}
     sentences = []
 
     def add_sentence(what: str, name: str, known: dict[str, str]) -> None:
@@ -317,7 +333,7 @@ def find_unknown_settings(home: Path) -> list[str]:
 
     for variable in sorted(os.environ):
         name = variable.removeprefix("ALITA_")
-        if name != variable and name.lower() not in fields and not name.startswith("TEST_"):
+        if name != variable and name.lower() not in {*fields, *files} and not name.startswith("TEST_"):
             add_sentence(variable, name, variables)
     home = absolute_home(home)
     for key in read_settings_file(home):
