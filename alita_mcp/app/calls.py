@@ -129,7 +129,7 @@ class Calls:
         called_by = f"called by {chain[-1]}" if chain else ""
         with self._feed.follow("call", identity, tool=name, text=called_by, on_stage=on_stage) as work:
             # 1. Refuse what could only fail, before gates run or a person is asked.
-            entry = self._library.entry(name)
+            entry = await self._library.find_entry(name)
             if entry.state == "enabled":
                 if entry.manifest.packages or not entry.manifest.grants.is_pure:
                     self.verifier.check(entry.manifest)

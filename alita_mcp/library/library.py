@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+from anyio import RunFinishedError, from_thread
 from anyio.abc import TaskGroup
+from anyio.lowlevel import current_token
 
 from alita_mcp.domains import FILE, read_domains
-from alita_mcp.errors import LibraryError, ToolUnavailable
+from alita_mcp.errors import LibraryError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.catalogue.use import FOUND_NOTHING
 from alita_mcp.library.catalogue.waiting import NOT_APPROVED, WaitingVersion
@@ -64,6 +67,7 @@ class Library:
         self._seen = Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
         self._named: tuple[int, list[str]] = (-1, [])
+        self._woken = anyio.Event()
 
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
@@ -83,6 +87,14 @@ class Library:
         if entry.state == "deleted":
             raise naming.deletion_error(name)
         return entry
+
+    async def find_entry(self, name: str) -> CatalogueEntry:
+        """One tool as it stands, if only another server knew it until now; raises as `entry`."""
+        try:
+            return self.entry(name)
+        except ToolNotFound:
+            await self.look_again()
+            return self.entry(name)
 
     def callable_entry(self, name: str) -> CatalogueEntry:
         """One tool that may be called now.
@@ -383,9 +395,21 @@ class Library:
         if self._seen.listed != before.listed:
             self.announce()
 
+    async def look_again(self) -> None:
+        """Reads what other processes and servers committed up to now, before something is said not to be there."""
+        await self._in_thread(self._store.catch_up)
+        await self.refresh()
+
     async def watch(self) -> None:
         """Notices what other processes commit, for as long as it runs."""
         seen, complaint = None, ""
+        loop = current_token()
+
+        def wake() -> None:
+            with suppress(RunFinishedError):
+                from_thread.run_sync(self._wake, token=loop)
+
+        self._store.call_on_changes(wake)
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
@@ -397,7 +421,12 @@ class Library:
                 if complaint != str(failure):  # a disk stays full for long
                     complaint = str(failure)
                     _log.warning("%s", complaint)
-            await anyio.sleep(WATCH_EVERY_S)
+            with anyio.move_on_after(WATCH_EVERY_S):
+                await self._woken.wait()
+
+    def _wake(self) -> None:
+        self._woken.set()
+        self._woken = anyio.Event()
 
     def close(self) -> None:
         """Writes the last calls and lets go of the search; the store is closed by who opened it."""

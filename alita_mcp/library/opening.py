@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -23,14 +23,16 @@ async def open_library(
     starters: Callable[[], Path | None] = starter_tools_folder,
     on_step: OnStep = no_step,
 ) -> AsyncIterator[Library]:
-    """The library in `settings.home`, made when there is none, with the starter tools when it is empty.
+    """The library in `settings.home`, or the shared one that the home has a copy of, with the starter tools if empty.
 
     Raises:
-        LibraryError: the home or the catalogue cannot be used; nothing was deleted.
+        LibraryError: the home, the catalogue or the shared library cannot be used; nothing was deleted.
+        ExtraMissing: there is a shared library, and the extra `team` is not installed.
     """
-    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step)
-    with ExitStack() as files:
+    async with AsyncExitStack() as files:
+        store = await anyio.to_thread.run_sync(_open_store, settings, starters(), on_step)
         files.callback(store.close)
+        files.push_async_callback(_run_to_the_end, store.disconnect)
         async with background() as tasks:
             library = Library(store, tasks, settings)
             files.callback(
@@ -42,3 +44,22 @@ async def open_library(
                 yield library
             finally:
                 tasks.cancel_scope.cancel()
+
+
+def _open_store(settings: Settings, starters: Path | None, on_step: OnStep) -> Store:
+    if not settings.library_url:
+        return Store(settings.home, starters, on_step)
+    from alita_mcp.library.versions.shared import SharedStore
+    from alita_mcp.postgres.database import Database
+
+    database = Database(settings.library_url)
+    try:
+        return SharedStore(settings.home, starters, database, on_step)
+    except BaseException:
+        database.close()
+        raise
+
+
+async def _run_to_the_end(close: Callable[[], None]) -> None:
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(close)

@@ -82,8 +82,8 @@ class Dispatcher:
         try:
             app = await self._shared.get()
             source, tool = self._find_tool(params.name, maker)
-            if tool is None:  # another process may have published it
-                await app.library.refresh()
+            if tool is None:  # another process or server may have published it
+                await app.library.look_again()
                 source, tool = self._find_tool(params.name, maker)
             if source is None or tool is None:
                 raise self._unknown_tool(params.name, app, client)  # noqa: TRY301 - becomes a result below
