@@ -15,6 +15,12 @@ ANYONE = "anyone"
 """The owner of all that is done over HTTP where no token is asked for."""
 
 
+def team_of(owner: str) -> str:
+    """The team of an owner `TEAM/SUBJECT`; empty for one without a team."""
+    team, slash, _ = owner.partition("/")
+    return team if slash else ""
+
+
 def token_owner(token: str | None) -> str:
     """The owner of the requests that carry this token; without one, everybody."""
     if token is None:

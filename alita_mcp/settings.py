@@ -132,12 +132,25 @@ def use_home(home: Path) -> None:
 
 
 class _Variables(EnvSettingsSource):
-    """The environment, which cannot set `limits`."""
+    """The environment, which cannot set `limits`, and may name the file of a secret: `ALITA_TOKEN_FILE`."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         if field_name == "limits":
             return None, field_name, False
         return super().get_field_value(field, field_name)
+
+    def __call__(self) -> dict[str, Any]:
+        found = super().__call__()
+        for name in SECRET.difference(found):
+            variable = f"ALITA_{name.upper()}_FILE"
+            if place := os.environ.get(variable):
+                try:
+                    found[name] = Path(place).read_text(encoding="utf-8").strip()
+                except (OSError, UnicodeDecodeError) as failure:
+                    raise UsageError(
+                        f"Cannot read {variable}={place}: {failure}.", hint=f"Fix or unset {variable}."
+                    ) from failure
+        return found
 
 
 class _SettingsFile(PydanticBaseSettingsSource):
@@ -207,6 +220,20 @@ class Settings(BaseSettings):
     """Whether a server proves the starter tools and starts a worker in the background, before a call needs them."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
+    metrics: str | None = Field(default=None, pattern=r"^(\[[0-9a-fA-F:]+\]|[\w.-]+):[0-9]{1,5}$")
+    """`ADDRESS:PORT` where a server over HTTP has metrics for Prometheus (extra `team`), without a token."""
+    oauth_issuer: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    """Issuer of access tokens (OAuth 2.1) that clients may send, as its metadata names it. Needs `oauth_audience`."""
+    oauth_audience: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    """URL of this server's `/mcp` as its clients know it, for which the tokens must be issued."""
+    oauth_team_claim: str = "team"
+    """Claim with the team of whom a token was issued to."""
+    oauth_scope_claim: str = "scope"
+    """Claim with what a token allows, of `call`, `make`, `manage` and `approve`: a list, or words in one text."""
+    drain_grace_s: float = Field(default=0.0, ge=0, le=3600)
+    """How long a server over HTTP goes on after SIGTERM while `/readyz` says 503, so that balancers notice."""
+    drain_limit_s: float = Field(default=8.0, ge=0, le=86_400)
+    """How long calls and jobs under way may take to finish after that."""
     model: str | None = Field(default=None, pattern=r"^\S+$")
     """Model for the server's own writing, as litellm names it: `openai/…`, `anthropic/…`, `ollama/…`."""
     model_base_url: str | None = None
@@ -238,6 +265,11 @@ class Settings(BaseSettings):
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     limits: FixedLimits = FixedLimits()
+
+    @property
+    def has_teams(self) -> bool:
+        """Whether tools may belong to teams."""
+        return self.library is not None or self.oauth_issuer is not None
 
     @property
     def library_url(self) -> str:
@@ -275,7 +307,9 @@ def read_settings() -> Settings:
         given = "" if name in SECRET else f"={first['input']!r}"
         problem = first["msg"].removeprefix("Value error, ")
         variable = f"ALITA_{name.upper()}"
-        if any(each.upper() == variable and value for each, value in os.environ.items()):
+        if any(
+            each.upper() in (variable, f"{variable}_FILE") and value for each, value in os.environ.items()
+        ):
             said, mend = f"{variable}{given}", f"unset {variable}"
         else:
             said, mend = f"{name}{given} in {find_line(_home_of_environment(), name)}", "delete the line"
@@ -289,6 +323,7 @@ def find_unknown_settings(home: Path) -> list[str]:
     fields = _setting_names()
     variables = {name.upper(): f"ALITA_{name.upper()}" for name in fields}
     variables |= {key: key for key in SEARCH_KEYS.values()}
+    files = {f"{name}_file" for name in SECRET}
     sentences = []
 
     def add_sentence(what: str, name: str, known: dict[str, str]) -> None:
@@ -298,7 +333,7 @@ def find_unknown_settings(home: Path) -> list[str]:
 
     for variable in sorted(os.environ):
         name = variable.removeprefix("ALITA_")
-        if name != variable and name.lower() not in fields and not name.startswith("TEST_"):
+        if name != variable and name.lower() not in {*fields, *files} and not name.startswith("TEST_"):
             add_sentence(variable, name, variables)
     home = absolute_home(home)
     for key in read_settings_file(home):
@@ -321,6 +356,20 @@ def settings_in_environment() -> dict[str, str]:
 
 def _home_of_environment() -> Path:
     return absolute_home(Path(key_from("ALITA_HOME") or default_home()))
+
+
+def wants_traces() -> bool:
+    """Whether the variables of OpenTelemetry name an exporter of traces."""
+    named = {name: value.strip().lower() for name, value in os.environ.items() if name.startswith("OTEL_")}
+    is_off = named.get("OTEL_SDK_DISABLED") == "true" or named.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp"
+    return not is_off and any(
+        named.get(name)
+        for name in (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "OTEL_TRACES_EXPORTER",
+        )
+    )
 
 
 def isolate_litellm() -> None:

@@ -26,6 +26,7 @@ import pytest
 
 from alita_mcp.extras import EXTRAS, find_extra_problem
 from alita_mcp.library.opening import open_library
+from alita_mcp.library.storage import Storage, open_storage
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import ProbeReport, Sandbox
@@ -353,6 +354,16 @@ def docker_engine(pytestconfig: pytest.Config) -> None:
         pull = [str(client), "pull", "--quiet", settings.docker_image]
         subprocess.run(pull, capture_output=True, timeout=600, check=False)
     require_isolation("docker", DockerSandbox(settings))
+
+
+@pytest.fixture(
+    params=["home", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.extra("team")])]
+)
+def storage(request: pytest.FixtureRequest, home: Path) -> Iterator[Storage]:
+    """The storage of one machine, then that of several servers."""
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    with open_storage(Settings(home=home, library=url)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -116,6 +116,8 @@ class ActivityFeed:
     def __init__(self) -> None:
         self._recent: dict[str, Activity | Work] = {}
         self._listeners: list[Callable[[Activity | Work], None]] = []
+        self.surround: Callable[[Work], AbstractContextManager[object]] = nullcontext
+        """What is entered around each piece of work."""
 
     def publish(self, event: Activity | Work) -> None:
         """Tells all listeners, and remembers the piece of work for those to come."""
@@ -147,18 +149,19 @@ class ActivityFeed:
     def follow(self, kind: Kind, identity: ClientIdentity, **more: Any) -> Iterator[Work]:
         """Publishes that work begins, and in the end how it ended, whatever ends it; `more` are fields of `Work`."""
         self.publish(work := Work(self, kind, identity, **more))
-        try:
-            yield work
-        except AlitaError as failure:
-            is_refused = isinstance(failure, ToolNotFound | ToolUnavailable | InvalidArguments)
-            work.end("refused" if is_refused else "failed", text=type(failure).__name__)
-            raise
-        except anyio.get_cancelled_exc_class():
-            work.end("cancelled")
-            raise
-        finally:
-            if not work.outcome:
-                work.end("failed")
+        with self.surround(work):
+            try:
+                yield work
+            except AlitaError as failure:
+                is_refused = isinstance(failure, ToolNotFound | ToolUnavailable | InvalidArguments)
+                work.end("refused" if is_refused else "failed", text=type(failure).__name__)
+                raise
+            except anyio.get_cancelled_exc_class():
+                work.end("cancelled")
+                raise
+            finally:
+                if not work.outcome:
+                    work.end("failed")
 
 
 @dataclass(eq=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
+from copy import copy
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.app.activity import ActivityFeed
@@ -30,7 +31,7 @@ from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.research.web_agent import WebAgent, open_web_agent
-from alita_mcp.runs.history.store import RunStore
+from alita_mcp.runs.history.store import RunStore, SharedRunStore
 from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
@@ -84,28 +85,39 @@ class App:
         """What is done before a first call would wait for it."""
         self.approvals = Approvals(settings, library, jobs, lambda: self.toolsmith, self.alita)
         self._promotion = Promotion(settings.promoted)
-        self._open_toolsmith, self._open_code, self._open_tasks = open_toolsmith, open_code, open_tasks
-        self._open_programs = open_programs
+        self._views: dict[Library, App] = {}
+        self._open_toolsmith, self._open_code = cache(open_toolsmith), cache(open_code)
+        self._open_programs, self._open_tasks = cache(open_programs), cache(partial(open_tasks, self))
 
-    @cached_property
+    def seen_by(self, owner: str) -> App:
+        """The same App with the library as an owner sees it; see `Library.seen_by`."""
+        library = self.library.seen_by(owner)
+        if library is self.library:
+            return self
+        if library not in self._views:
+            view = self._views[library] = copy(self)
+            view.library, view._promotion = library, Promotion(self.settings.promoted)  # noqa: SLF001
+        return self._views[library]
+
+    @property
     def toolsmith(self) -> Toolsmith:
         """Makes tools. Its modules are loaded when it is first used: a client waits for a server's first list."""
         return self._open_toolsmith()
 
-    @cached_property
+    @property
     def code(self) -> CodeRunner:
         """The flow of `run_code`; loaded as the toolsmith is."""
         return self._open_code()
 
-    @cached_property
+    @property
     def programs(self) -> InlinePrograms:
         """What the library says of programs that clients run in their own shells; loaded as the toolsmith is."""
         return self._open_programs()
 
-    @cached_property
+    @property
     def tasks(self) -> TaskRunner:
         """The flow of `solve_task`; loaded as the toolsmith is."""
-        return self._open_tasks(self)
+        return self._open_tasks()
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in a stable order."""
@@ -261,7 +273,7 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
-        runs = RunStore()
+        runs = SharedRunStore(library.storage) if library.storage.database else RunStore()
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs())
 

@@ -129,15 +129,16 @@ class Calls:
         called_by = f"called by {chain[-1]}" if chain else ""
         with self._feed.follow("call", identity, tool=name, text=called_by, on_stage=on_stage) as work:
             # 1. Refuse what could only fail, before gates run or a person is asked.
-            entry = await self._library.find_entry(name)
+            library = self._library.seen_by(identity.owner)
+            entry = await library.find_entry(name)
             if entry.state == "enabled":
                 if entry.manifest.packages or not entry.manifest.grants.is_pure:
                     self.verifier.check(entry.manifest)
                 if version is not None or not entry.sandboxes:
                     await self.verifier.verify_unproven(name, version, len(chain), work)
-                    entry = self._library.entry(name)
-            self._library.check_callable(entry)
-            stored = await self._library.read(name, version, entry)
+                    entry = library.entry(name)
+            library.check_callable(entry)
+            stored = await library.read(name, version, entry)
             manifest = stored.manifest
             if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
                 raise not_current_error(name, manifest.version, entry.manifest.version)
@@ -183,7 +184,9 @@ class Calls:
         call.sandbox = sandbox.kind
         if not manifest.grants.is_pure:
             if manifest.grants.tools:
-                await self.prepare_tools(manifest.grants.tools, (*chain, manifest.name), on_stage)
+                await self.prepare_tools(
+                    manifest.grants.tools, (*chain, manifest.name), call.identity, on_stage
+                )
             call.broker = self._broker_for(stored, chain, call.identity)
         job = Job(
             code=stored.code,
@@ -215,18 +218,24 @@ class Calls:
         return await draw_svg(decode_image(run.result.value), await self.verifier.verify_here(stored))
 
     async def prepare_tools(
-        self, names: Sequence[str], chain: tuple[str, ...], on_stage: ReportStage = ignore_stage
+        self,
+        names: Sequence[str],
+        chain: tuple[str, ...],
+        identity: ClientIdentity = UNIDENTIFIED,
+        on_stage: ReportStage = ignore_stage,
     ) -> None:
         """Verifies the tools that the last of a chain may call, and builds their packages, before its time is counted.
 
         One that cannot be called is passed over: a call of it gives the reason.
         """
+        library = self._library.seen_by(identity.owner)
         for name in names:
             if name in chain or len(chain) >= MAX_CHAIN:
                 continue
             with suppress(ToolNotFound, ToolUnavailable):
+                library.entry(name)
                 await self.verifier.verify_unproven(name, None, len(chain) - 1, on_stage)
-                self._library.callable_entry(name)
-                stored = await self._library.read(name)
+                library.callable_entry(name)
+                stored = await library.read(name)
                 await self.verifier.verify_here(stored, len(chain) - 1, on_stage)
-                await self.prepare_tools(stored.manifest.grants.tools, (*chain, name), on_stage)
+                await self.prepare_tools(stored.manifest.grants.tools, (*chain, name), identity, on_stage)

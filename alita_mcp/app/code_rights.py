@@ -10,7 +10,7 @@ import anyio
 from alita_mcp.app.approvals import ask_for_approval
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.errors import InvalidArguments, ToolUnavailable
-from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.library.grants.code_approvals import AskedCode
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
@@ -48,7 +48,7 @@ class CodeRights:
         self._settings = settings
         self._library = library
         self._brokers = brokers
-        self._approvals = CodeApprovals(settings.home)
+        self._approvals = library.code_approvals
 
     async def find_obstacle(
         self,

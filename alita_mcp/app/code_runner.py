@@ -205,7 +205,7 @@ class ToolsInCode:
     """The library as a client's code sees it."""
 
     def __init__(self, library: Library, calls: Calls, identity: ClientIdentity, shown: ShowManifest) -> None:
-        self._library = library
+        self._library = library.seen_by(identity.owner)
         self._calls = calls
         self._identity = identity
         self._shown = shown
@@ -243,7 +243,7 @@ class ToolsInCode:
         if MODULE not in request.code and not request.session:
             yield inner
             return
-        await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN, on_stage)
+        await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN, self._identity, on_stage)
         yield ToolBroker(self, inner)
 
 

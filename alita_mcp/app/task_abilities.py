@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ class RunAbilities:
         on_stage: ReportStage,
         shown: ShowManifest,
     ) -> None:
-        self._flows = flows
+        self._flows = replace(flows, library=flows.library.seen_by(identity.owner))
         self._workspace = workspace
         self._identity = identity
         self._on_stage = on_stage

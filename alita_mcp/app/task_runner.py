@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.agent.interface import AskPerson, OnEvent
 from alita_mcp.agent.memory.store import StoredMemory
 from alita_mcp.agent.run import Run, RunParts
-from alita_mcp.agent.runs.store import RUNS, RunReader, StoredRuns
+from alita_mcp.agent.runs.store import RunReader, StoredRuns
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.app.activity import Work
@@ -48,7 +48,7 @@ class TaskRunner:
 
     def __init__(self, settings: Settings, flows: Flows, jobs: Jobs, models: RoleModels | None) -> None:
         """`models` is None where no model is configured; nothing is read or made before the first task."""
-        self._runs = StoredRuns(settings.home / RUNS)
+        self._runs = StoredRuns(flows.library.storage)
         self._settings = settings
         self._flows = flows
         self._jobs = jobs
@@ -120,7 +120,7 @@ class TaskRunner:
             raise no_model_for_tasks(self._settings)
         run, budget = run or secrets.token_hex(16), request.budget
         with self._flows.activity.follow("task", identity, text=request.task, id=run) as work:
-            async with _open_workspace(request, self._runs.files_folder(run)) as workspace:
+            async with _open_workspace(request, partial(self._runs.write_file, run)) as workspace:
                 await self._runs.begin_run(run, request, identity.owner)
                 # Its models, and those that make tools for it, are on the account of the run.
                 limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
@@ -128,7 +128,9 @@ class TaskRunner:
                 role_models = self._models.within(meter)
 
                 flows = replace(self._flows, models=role_models)
-                memory = StoredMemory(self._settings.home, flows.brokers.secret_values, owner=identity.owner)
+                memory = StoredMemory(
+                    flows.library.storage, flows.brokers.secret_values, owner=identity.owner
+                )
                 models = role_models.open_models(meter)
                 parts = RunParts(
                     abilities=RunAbilities(flows, workspace, identity._replace(key=""), ignore_stage, shown),
@@ -163,10 +165,12 @@ async def report_task(work: Work, on_event: OnEvent, event: TaskEvent) -> None:
 
 
 @asynccontextmanager
-async def _open_workspace(request: TaskRequest, kept: Path) -> AsyncIterator[Workspace]:
+async def _open_workspace(
+    request: TaskRequest, keep: Callable[[str, bytes], None]
+) -> AsyncIterator[Workspace]:
     folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
     try:
-        workspace = Workspace(folder, kept)
+        workspace = Workspace(folder, keep)
         await anyio.to_thread.run_sync(workspace.fill, request.files, request.task)
         yield workspace
     finally:

@@ -1,109 +1,101 @@
-"""Edits of TOML that keep comments, order and spelling of all that they do not set."""
+"""Edits of TOML: each changes one table of ours and leaves every other byte alone."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import tomlkit
-from tomlkit.container import OutOfOrderTableProxy
-from tomlkit.items import Table
 
 
 def read(text: bytes) -> dict[str, Any]:
     """The table that a document holds.
 
     Raises:
-        ValueError: it is not TOML, or not such that an edit keeps its other bytes; the message says where.
+        ValueError: it is not TOML; the message says where.
     """
-    try:
-        value = tomllib.loads(text.decode())
-    except tomllib.TOMLDecodeError as broken:
-        raise ValueError(str(broken)) from broken
-    _parse(text)
-    return value
+    return tomllib.loads(text.decode())
 
 
 def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
-    """The document with a value at a path; a table of ours that is new comes last."""
-    newline = _newline(text)
-    document = _parse(text)
-    table: Any = document
-    for key in path[:-1]:
-        table = table.get(key, {})
-    if path[-1] not in table and isinstance(value, dict):
-        nested = value
-        for key in reversed(path):
-            nested = {key: nested}
-        added = tomlkit.dumps(nested).replace("\n", newline)
-        gap = "" if not text.strip() else newline if text.endswith(b"\n") else newline * 2
-        with suppress(tomllib.TOMLDecodeError):  # the table above is written in one line: not added to below
-            tomllib.loads(text.decode() + gap + added)
-            return text + (gap + added).encode()
-    table = document
-    for key in path[:-1]:
-        table = table[key]
-    if path[-1] in table or not isinstance(table, Table):
-        table[path[-1]] = value
-        return _dump(document, newline)
-    # A new key goes below the last one; tomlkit puts it below the comments that stand before the next table.
-    body = table.value.body
-    last = max((at for at, (key, item) in enumerate(body) if key and not isinstance(item, Table)), default=-1)
-    rest = body[last + 1 :]
-    del body[last + 1 :]
-    table.append(path[-1], value)
-    body.extend(rest)
-    return _dump(document, newline)
+    """The document with a value at a path; a table of ours that is new comes last.
+
+    Raises:
+        ValueError: the value is in no table of ours that has a header.
+    """
+    if len(path) > 2:
+        return _change(text, path, lambda table: table.update({path[-1]: value}))
+    nested = value
+    for key in reversed(path):
+        nested = {key: nested}
+    added = tomlkit.dumps(nested)
+    gap = "" if not text.strip() else "\n" if text.endswith(b"\n") else "\n\n"
+    return text + (gap + added).replace("\n", _newline(text)).encode()
 
 
 def drop(text: bytes, path: Sequence[str]) -> bytes:
     """The document without what is at a path; comments after its last key stay, for they may be about what follows.
 
     Raises:
-        ValueError: it is spread over the document.
+        ValueError: as `put`.
     """
-    newline = _newline(text)
-    document = _parse(text)
-    table: Any = document
-    for key in path[:-1]:
-        table = table[key]
-    if isinstance(table[path[-1]], OutOfOrderTableProxy):
-        raise ValueError("tables of others stand between ours")  # noqa: TRY004 - it is about the text
-    is_header = isinstance(table[path[-1]], Table)
-    del table[path[-1]]
-    shorter = _dump(document, newline)
-    if not is_header:
-        return shorter
-    # tomlkit took everything up to the next header. What it took is one piece, whose last lines go back.
-    same = next((at for at, (a, b) in enumerate(zip(text, shorter, strict=False)) if a != b), len(shorter))
-    start = text.rfind(b"\n", 0, same) + 1
-    head, rest = shorter[:start], shorter[start:]
-    taken = text[start : len(text) - len(rest)]
-    if head + taken + rest != text:
-        raise ValueError("tables of others stand between ours")
-    lines = taken.splitlines(keepends=True)
-    while lines and (lines[-1].isspace() or lines[-1].startswith(b"#")):
-        rest = lines.pop() + rest
-    if head.endswith(newline.encode() * 2) and (not rest or rest[:1].isspace()):
-        head = head.removesuffix(newline.encode())
-    return head + rest
+    source, newline = text.decode(), _newline(text)
+    tables = [*_tables(source, path)]
+    if not tables:
+        return _change(text, path, lambda table: table.pop(path[-1]))
+    for start, end in reversed(tables):
+        head, rest = source[:start], source[end:]
+        if head.endswith(newline * 2) and (not rest or rest[0].isspace()):
+            head = head.removesuffix(newline)
+        source = head + rest
+    return source.encode()
 
 
-def _parse(text: bytes) -> tomlkit.TOMLDocument:
-    try:
-        document = tomlkit.parse(text.decode())
-    except tomlkit.exceptions.TOMLKitError as broken:
-        raise ValueError(str(broken)) from broken
-    if tomlkit.dumps(document).encode() != text:
-        raise ValueError("it cannot be changed without changing more of it than our entry")
-    return document
+def _change(text: bytes, path: Sequence[str], change: Callable[[Any], object]) -> bytes:
+    """The document with the innermost table of ours that leads to a path changed."""
+    source = text.decode()
+    for depth in range(len(path) - 1, 1, -1):
+        for start, end in _tables(source, path[:depth], also_below=False):
+            document: Any = tomlkit.parse(source[start:end])
+            table = document
+            for key in path[:-1]:
+                table = table[key]
+            change(table)
+            changed = tomlkit.dumps(document).replace("\r\n", "\n").replace("\n", _newline(text))
+            return (source[:start] + changed + source[end:]).encode()
+    raise ValueError("it is in no table of its own")
 
 
-def _dump(document: tomlkit.TOMLDocument, newline: str) -> bytes:
-    text = tomlkit.dumps(document)
-    return (text.replace("\r\n", "\n").replace("\n", newline) if newline == "\r\n" else text).encode()
+def _tables(source: str, path: Sequence[str], *, also_below: bool = True) -> Iterator[tuple[int, int]]:
+    """Where the tables at a path, and below it, begin and end: from the header to the line of the last value."""
+    start = end = at = 0
+    is_ours = False
+    for line in [*source.splitlines(keepends=True), "["]:
+        if line.lstrip(" \t").startswith("[") and (is_ours or _header(line)[: len(path)] == [*path]):
+            with suppress(tomllib.TOMLDecodeError):
+                tomllib.loads(source[:at])  # else the line is inside a value
+                if is_ours:
+                    yield start, end
+                header = _header(line)
+                is_ours = header[: len(path)] == [*path] and (also_below or len(header) == len(path))
+                start = at
+        at += len(line)
+        if line.strip() and not line.lstrip().startswith("#"):
+            end = at
+
+
+def _header(line: str) -> list[str]:
+    """The keys in a header; none where the line is something else."""
+    keys = []
+    with suppress(tomllib.TOMLDecodeError):
+        table: Any = tomllib.loads(line)
+        while isinstance(table, dict) and table:
+            (key,) = table
+            keys.append(key)
+            table = table[key]
+    return keys
 
 
 def _newline(text: bytes) -> str:

@@ -1,64 +1,104 @@
-"""Folder of files with owners, of which the newest are kept, bounded in number and bytes; the user's alone to read."""
+"""Folder of bounded files, the user's alone to read."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
+from urllib.parse import quote, unquote
 
+from alita_mcp.errors import LibraryError
+from alita_mcp.file_locks import hold_lock
+from alita_mcp.library.bounded_files import StoredFile
+from alita_mcp.library.disk import read_plain_file
+from alita_mcp.machine import unusable
 from alita_mcp.owners import USER, choose_surplus
 
+LOCK_TIMEOUT_S = 30.0
 _OWNED = "~"
 """Ends the mark of the owner in the names of files that are not the user's."""
 
 
 class BoundedFolder:
-    """Files by owner and name, written whole; several processes may share them."""
+    """The `BoundedFiles` of one machine."""
 
-    def __init__(self, folder: Path, max_files: int, max_bytes: int) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, max_files: int, max_bytes: int, lock: Path) -> None:
+        """`lock` is the file that processes lock to replace one."""
+        self._folder = folder
+        self._lock = lock
         self._max_files = max_files
         self._max_bytes = max_bytes
 
     def write_file(self, name: str, content: bytes, owner: str) -> bool:
-        """Writes a file and removes the oldest ones that are too many; False where it has no room itself.
-
-        Raises:
-            OSError: the disk refuses.
-        """
+        """As `BoundedFiles` says."""
         name = _mark(owner) + name
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        unfinished = self.folder / f"{secrets.token_hex(8)}.part"
-        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        unfinished = self._folder / f"{secrets.token_hex(8)}.part"
+        with self._translate_errors():
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                unfinished.replace(self._folder / name)
+            finally:
+                unfinished.unlink(missing_ok=True)
+            return name not in self._make_room(owner)
+
+    def read_file(self, name: str, owner: str) -> bytes | None:
+        """As `BoundedFiles` says; a link in its place is none."""
+        with suppress(LibraryError, OSError):
+            return read_plain_file(self._folder / (_mark(owner) + name), self._max_bytes)
+        return None
+
+    def newest(self, pattern: str, owner: str | None, limit: int) -> list[StoredFile]:
+        """As `BoundedFiles` says."""
+        mark = None if owner is None else _mark(owner)
+        found = (
+            StoredFile(name.removeprefix(whose), unquote(whose.removesuffix(_OWNED)) or USER, content)
+            for name, whose, _ in self._newest_first()
+            if mark in (None, whose)
+            and fnmatchcase(name.removeprefix(whose), pattern)
+            and (content := self.read_file(name, USER)) is not None
+        )
+        return [*islice(found, limit)][::-1]
+
+    def replace_file(self, file: StoredFile, content: bytes | None) -> bool:
+        """As `BoundedFiles` says."""
+        with hold_lock(self._lock, LOCK_TIMEOUT_S), self._translate_errors():
+            if self.read_file(file.name, file.owner) != file.content:
+                return False
+            if content is not None:
+                return self.write_file(file.name, content, file.owner)
+            (self._folder / (_mark(file.owner) + file.name)).unlink(missing_ok=True)
+            return True
+
+    def touch(self, name: str, owner: str) -> None:
+        """As `BoundedFiles` says."""
+        with suppress(OSError):
+            os.utime(self._folder / (_mark(owner) + name))
+
+    def clear(self) -> None:
+        """As `BoundedFiles` says."""
+        with self._translate_errors(), suppress(FileNotFoundError):
+            shutil.rmtree(self._folder)
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            unfinished.replace(self.folder / name)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        return name not in self._make_room(owner)
-
-    def find(self, name: str, owner: str) -> Path | None:
-        """The place of an owner's file; None where there is none, or a link in its place."""
-        place = self.folder / (_mark(owner) + name)
-        return place if not place.is_symlink() and place.is_file() else None
-
-    def newest(self, pattern: str, limit: int, owner: str) -> list[Path]:
-        """The newest files of an owner whose names match, the newest last."""
-        mark = _mark(owner)
-        own = (name.removeprefix(mark) for name, whose, _ in self._newest_first() if whose == mark)
-        matching = (name for name in own if fnmatchcase(name, pattern))
-        found = [place for name in islice(matching, limit) if (place := self.find(name, owner))]
-        return found[::-1]
+            yield
+        except OSError as error:
+            raise unusable(self._folder, error) from error
 
     def _newest_first(self) -> list[tuple[str, str, int]]:
         """Names on the disk, marks of the owners, and sizes of all files."""
         found = []
         try:
-            for entry in os.scandir(self.folder):
+            for entry in os.scandir(self._folder):
                 with suppress(FileNotFoundError):  # another process made room
                     facts = entry.stat(follow_symlinks=False)
                     found.append((facts.st_mtime_ns, entry.name, facts.st_size))
@@ -74,9 +114,9 @@ class BoundedFolder:
         oldest_first = self._newest_first()[::-1]
         gone = choose_surplus(oldest_first, _mark(owner), self._max_files, self._max_bytes)
         for name in gone:
-            (self.folder / name).unlink(missing_ok=True)
+            (self._folder / name).unlink(missing_ok=True)
         return gone
 
 
 def _mark(owner: str) -> str:
-    return "" if owner == USER else f"{owner.replace(':', '-')}{_OWNED}"
+    return "" if owner == USER else f"{quote(owner.replace(':', '-'), safe='')}{_OWNED}"

@@ -6,12 +6,11 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
+from io import BytesIO
 
 from alita_mcp.errors import LibraryError, ToolNotFound
-from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.packed_files import pack_files, read_packed_file
-from alita_mcp.machine import unusable
+from alita_mcp.library.storage import Storage
 from alita_mcp.owners import USER
 
 MAX_RUNS = 100
@@ -22,8 +21,8 @@ _RUN_ID = re.compile(r"[0-9a-f]{32}")
 class KeptResults:
     """Newest results and files of an owner's runs; older ones are dropped to keep the bound of all owners together."""
 
-    def __init__(self, folder: Path, owner: str = USER) -> None:
-        self._folder = BoundedFolder(folder, MAX_RUNS, MAX_BYTES)
+    def __init__(self, storage: Storage, owner: str = USER) -> None:
+        self._files = storage.files("runs", MAX_RUNS, MAX_BYTES)
         self._owner = owner
 
     def keep(self, result: bytes) -> str:
@@ -48,15 +47,14 @@ class KeptResults:
         Raises:
             ToolNotFound: there is no result of that name, or it was evicted.
         """
-        place = self._find(run, "json")
-        if place is None:
+        result = self._read(run, "json")
+        if result is None:
             raise ToolNotFound(
                 f"There is no run {run[:40]!r}.", hint="Only the newest results are kept; call again."
             )
         try:
-            result = place.read_bytes()
             json.loads(result)
-        except (OSError, ValueError) as broken:
+        except ValueError as broken:
             raise ToolNotFound(
                 f"The result of run {run!r} cannot be read.", hint="Call the tool again."
             ) from broken
@@ -68,12 +66,11 @@ class KeptResults:
         Raises:
             ToolNotFound: there is no result of that name, or it was evicted.
         """
-        place, found = self._find(run, "files"), None
-        if place is not None:
+        packed, found = self._read(run, "files"), None
+        if packed is not None:
             try:
-                with place.open("rb") as store:
-                    found = read_packed_file(store, name)
-            except (OSError, ValueError, TypeError) as broken:
+                found = read_packed_file(BytesIO(packed), name)
+            except (ValueError, TypeError) as broken:
                 raise ToolNotFound(
                     f"The files of run {run!r} cannot be read.", hint="Run it again."
                 ) from broken
@@ -84,13 +81,9 @@ class KeptResults:
             )
         return found
 
-    def _find(self, run: str, kind: str) -> Path | None:
-        return self._folder.find(f"{run}.{kind}", self._owner) if _RUN_ID.fullmatch(run) else None
+    def _read(self, run: str, kind: str) -> bytes | None:
+        return self._files.read_file(f"{run}.{kind}", self._owner) if _RUN_ID.fullmatch(run) else None
 
     def _write(self, name: str, content: bytes) -> None:
-        try:
-            has_room = len(content) <= MAX_BYTES and self._folder.write_file(name, content, self._owner)
-        except OSError as error:
-            raise unusable(self._folder.folder / name, error) from error
-        if not has_room:
+        if len(content) > MAX_BYTES or not self._files.write_file(name, content, self._owner):
             raise LibraryError(f"{len(content):,} bytes are too large to keep.", hint="Ask for less.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,11 +31,13 @@ from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.search.answer import ALWAYS_SHOWN, SearchAnswer, SearchHit, search_answer
 from alita_mcp.library.search.finder import finder_for
+from alita_mcp.library.storage import Storage
 from alita_mcp.library.trust.trust import may_hold_grants
 from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
 from alita_mcp.library.versions.store import Store
+from alita_mcp.owners import USER, team_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Lock, Manifest, StoredVersion
 
@@ -49,12 +53,22 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
+@dataclass
+class _Following:
+    """How far a library follows its catalogue; its readers share it."""
+
+    seen: Changes
+
+
 class Library:
     """All tools of one home. How single tools stand is read at once; what takes longer, in worker threads."""
 
-    def __init__(self, store: Store, tasks: TaskGroup, settings: Settings) -> None:
+    def __init__(self, store: Store, tasks: TaskGroup, settings: Settings, storage: Storage) -> None:
         """Made by `open_library`; `tasks` carries the work in the background."""
         self.home: Path = store.home
+        self.storage = storage
+        """Where all else is stored."""
+        self.code_approvals = CodeApprovals(storage)
         self.effective_grants = store.effective_grants
         self.tools: CatalogueReader = store.reader
         """Reader of many tools at once; takes milliseconds and more in a large library."""
@@ -64,10 +78,43 @@ class Library:
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
         self._listeners: dict[object, Callable[[], None]] = {}
-        self._seen = Changes(0, 0)
+        self._following = _Following(Changes(0, 0))
         self._counted: tuple[int, int] = (-1, 0)
+        self._has_teams = settings.has_teams
+        self._views: dict[str, Library] = {}
+        self._team: str | None = None
         self._named: tuple[int, list[str]] = (-1, [])
         self._woken = anyio.Event()
+
+    def seen_by(self, owner: str) -> Library:
+        """The library as an owner sees it and may change it: tools of another team are not there.
+
+        Tools without a team are there for all, but a team cannot change them. The user sees all.
+        """
+        if not self._has_teams or owner == USER or self._team is not None:
+            return self
+        team = team_of(owner)
+        if team not in self._views:
+            view = self._views[team] = copy(self)
+            view.tools, view._finder = self.tools.of_team(team), self._finder.of_team(team)  # noqa: SLF001
+            view._team = team  # noqa: SLF001
+        return self._views[team]
+
+    def is_taken(self, name: str) -> bool:
+        """Whether a tool has this name that is not there for this reader."""
+        return self.tools.entry(name) is None and self._store.reader.entry(name) is not None
+
+    def check_own(self, name: str) -> None:
+        """Checks that a tool is this reader's to change; a name that no tool has is.
+
+        Raises:
+            ToolUnavailable: it has no team, and the reader has one.
+        """
+        if self._team and self.tools.entry(name) is not None and self.tools.team_of(name) != self._team:
+            raise ToolUnavailable(
+                f"{name} is everybody's: only a person at the server's command line changes it.",
+                hint="Make a tool of another name.",
+            )
 
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
@@ -147,10 +194,12 @@ class Library:
             ToolUnavailable: the tool is deleted.
             LibraryError: it was not accepted, cannot be kept, or the disk refuses; nothing is left behind.
         """
+        self.check_own(accepted.draft.name)
         return await self._change(self._store.publish, accepted, expected_version)
 
     async def raise_trust(self, accepted: AcceptedVersion, known: StoredVersion) -> Manifest:
         """Gives a published version more examples and their report; raises as `Store.raise_trust`."""
+        self.check_own(accepted.draft.name)
         return await self._change(self._store.raise_trust, accepted, known)
 
     async def raise_evidence(self, name: str, version: int, sandbox_kind: str, lock: Lock) -> None:
@@ -194,6 +243,7 @@ class Library:
         if wanted is None:
             return self.entry(name)
         self.entry(name)
+        self.check_own(name)
         values = {"seen": seen, "by": by, "once": once, **wanted, **(origin or {})}
         version = values.pop("version")
         is_changed = await self._change(partial(self._store.change, **values), "approved", name, version)
@@ -212,6 +262,7 @@ class Library:
             ToolUnavailable: it is not the version of that digest (any more), or somebody granted it.
         """
         self.entry(name)
+        self.check_own(name)
         detail: dict[str, Any] = {"digest": digest, "why": "a person refused it", **origin}
         if await self._change(partial(self._store.change, **detail), NOT_APPROVED, name, version):
             return
@@ -237,6 +288,7 @@ class Library:
 
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
+        self.check_own(name)
         change = partial(self._store.change, digest=digest)
         return await self._change(change, "reviewed", name, version)
 
@@ -245,14 +297,14 @@ class Library:
 
         Raises as `CodeApprovals.approve`.
         """
-        is_new = await self._in_thread(CodeApprovals(self.home).approve, number, digest)
+        is_new = await self._in_thread(self.code_approvals.approve, number, digest)
         if is_new:
             await self.record("code approved", None, {**origin, "digest": digest})
         return is_new
 
     async def revoke_code(self, number: str, *, if_waiting: bool = False) -> AskedCode:
         """Takes back what code of `run_code` was granted, or refuses it; as `CodeApprovals.revoke`."""
-        revoke = partial(CodeApprovals(self.home).revoke, if_waiting=if_waiting)
+        revoke = partial(self.code_approvals.revoke, if_waiting=if_waiting)
         asked = await self._in_thread(revoke, number)
         if not (if_waiting and asked.approved_at):
             await self.record("code revoked", None, {"digest": asked.digest})
@@ -269,6 +321,7 @@ class Library:
     async def enable(self, name: str) -> CatalogueEntry:
         """Brings a disabled, deleted or quarantined tool back; ToolNotFound, or raises as `Store.enable`."""
         entry = self.tools.entry(name) or self.entry(name)
+        self.check_own(name)
         await self._change(self._store.enable, name, entry.manifest.version)
         return self.entry(name)
 
@@ -316,15 +369,15 @@ class Library:
         entries = self.tools.some(hit.name for hit in found)
         few = len(entries) < ALWAYS_SHOWN
         others = self.tools.some(self.tools.most_used(ALWAYS_SHOWN + len(entries)) if few else ())
-        if self._counted[0] != self._seen.standing:
-            self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
+        if self._counted[0] != self._following.seen.standing:
+            self._counted = (self._following.seen.standing, self.tools.counts().get("enabled", 0))
         scores = {hit.name: hit.probability for hit in found}
         return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
 
     async def find_domains(self) -> list[str]:
         """What its tools are about, as the table of domains has it; noted in the home for the next greeting."""
-        if self._named[0] != self._seen.standing:
-            self._named = (self._seen.standing, await self._in_thread(self._name_domains))
+        if self._named[0] != self._following.seen.standing:
+            self._named = (self._following.seen.standing, await self._in_thread(self._name_domains))
         return self._named[1]
 
     def _name_domains(self) -> list[str]:
@@ -369,7 +422,7 @@ class Library:
 
     def runs_of(self, owner: str) -> KeptResults:
         """The kept results and files of an owner's runs; its methods block."""
-        return KeptResults(self.home / "runs", owner)
+        return KeptResults(self.storage, owner)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; returns how to stop that."""
@@ -389,10 +442,10 @@ class Library:
     async def refresh(self) -> None:
         """Reads what other processes committed; the watcher does so by itself four times a second."""
         changes = await self._in_thread(self.tools.changes)
-        before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
-        if self._seen.standing != before.standing:
+        before, self._following.seen = self._following.seen, Changes(*map(max, self._following.seen, changes))
+        if self._following.seen.standing != before.standing:
             self._finder.track()
-        if self._seen.listed != before.listed:
+        if self._following.seen.listed != before.listed:
             self.announce()
 
     async def look_again(self) -> None:
@@ -431,6 +484,9 @@ class Library:
     def close(self) -> None:
         """Writes the last calls and lets go of the search; the store is closed by who opened it."""
         self._write_calls()
+        for view in self._views.values():
+            view.tools.close()
+            view._finder.close()  # noqa: SLF001
         self._finder.close()
 
     def _write_calls(self) -> None:
@@ -442,6 +498,7 @@ class Library:
 
     async def _alter(self, event: str, name: str, version: int | None = None, **more: Any) -> CatalogueEntry:
         known = self.entry(name)
+        self.check_own(name)
         change = partial(self._store.change, **more)
         await self._change(change, event, name, version)
         return self.tools.entry(name) or known if event == "deleted" else self.entry(name)

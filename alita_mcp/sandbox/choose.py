@@ -201,6 +201,11 @@ class LazySandbox(SandboxWrapper):
         """How far the choice is that callers wait for."""
 
     @property
+    def chosen(self) -> Sandbox | None:
+        """The chosen back end, None before the first use."""
+        return self._chosen
+
+    @property
     def kind(self) -> str:
         """The chosen back end's kind, `unchosen` before the first use."""
         return self._chosen.kind if self._chosen else UNCHOSEN

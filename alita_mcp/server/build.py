@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -22,9 +22,14 @@ from alita_mcp.server.instructions import instructions
 from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.shared_app import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
+from alita_mcp.settings import wants_traces
+from alita_mcp.tracing import continue_trace, start_tracing, trace_block
 
 if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult
+
     from alita_mcp.app import App
+    from alita_mcp.app.activity import Work
     from alita_mcp.server.context import Context
     from alita_mcp.server.parts import Parts
     from alita_mcp.server.sources import ToolSource
@@ -64,10 +69,12 @@ def build_server(
     *,
     open_app: OpenApp | None = None,
     extra_sources: Sequence[ToolSource] = (),
+    state_key: str | None = None,
 ) -> DualEraServer:
     """A server over one App, which it opens by itself behind its first response.
 
     `open_app` replaces the App that `settings` describe; the extra sources are served after the library's own.
+    `state_key` seals the state that clients carry from one request to the next; without one, no other server reads it.
     """
     loading = anyio.Lock()
     parts: Parts | None = None
@@ -138,10 +145,40 @@ def build_server(
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     tasks.install(server)
-    sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
-    # The SDK's own one, which traces every message, goes: nothing here exports traces.
-    server.middleware[:] = [shared.middleware, shared.timeouts.middleware, sealing]
+    security = RequestStateSecurity(keys=[state_key]) if state_key else RequestStateSecurity.ephemeral()
+    sealing = RequestStateBoundary(security, default_audience=SERVER_NAME)
+    tracing = []
+    if wants_traces():
+        start_tracing(__version__)
+        shared.watchers.append(_trace_work)
+        tracing = [_continue_client_trace, *server.middleware]
+    # Without an exporter the SDK's own one goes, which makes a span of every message.
+    server.middleware[:] = [*tracing, shared.middleware, shared.timeouts.middleware, sealing]
     return server
+
+
+async def _continue_client_trace(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """A message without a trace of its own belongs to that of its HTTP request."""
+    headers = getattr(ctx.request, "headers", {})
+    with continue_trace(headers):
+        return await call_next(ctx)
+
+
+@contextmanager
+def _trace_work(app: App) -> Iterator[None]:
+    """Traces calls, searches and jobs while the block runs."""
+
+    @contextmanager
+    def surround(work: Work) -> Iterator[None]:
+        name = f"{work.kind} {work.tool}".rstrip()
+        with trace_block(name, {"alita.kind": work.kind, "alita.tool": work.tool}) as said:
+            try:
+                yield
+            finally:
+                said["alita.outcome"] = work.outcome
+
+    app.activity.surround = surround
+    yield
 
 
 async def _import_in_thread(module: str) -> None:

@@ -13,7 +13,7 @@ from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUna
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.versions.naming import nearest_names
-from alita_mcp.owners import UNKNOWN_MAKER, Maker
+from alita_mcp.owners import ANYONE, Maker
 from alita_mcp.server.client.identity import identity_of, maker_of
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.results.delivery import limit_result, with_signature
@@ -61,7 +61,8 @@ class Dispatcher:
         """The fixed tools and the promoted ones, a hundred at most: one page, since some hosts read no other."""
         await self._shared.wait_until_settled()
         if self._shared.current is not None:
-            self._shared.domains = await self._shared.current.library.find_domains()
+            # those of tools that every client sees
+            self._shared.domains = await self._shared.current.seen_by(ANYONE).library.find_domains()
         change, tools = self._announcer.changes, self._all_tools(maker_of(ctx))
         client = self._announcer.tool_list_of(ctx)
         client.record_list((tool.name for tool in tools), change, anyio.current_time())
@@ -69,7 +70,7 @@ class Dispatcher:
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """A tool's input schema, for the SDK's check of mirrored headers."""
-        _, tool = self._find_tool(name, UNKNOWN_MAKER)
+        _, tool = self._find_tool(name, Maker(owner=ANYONE))
         return tool.input_schema if tool else None
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
@@ -80,13 +81,13 @@ class Dispatcher:
         client, maker = self._announcer.tool_list_of(ctx), maker_of(ctx)
         tool: types.Tool | None = None
         try:
-            app = await self._shared.get()
+            app = (await self._shared.get()).seen_by(maker.owner)
             source, tool = self._find_tool(params.name, maker)
             if tool is None:  # another process or server may have published it
                 await app.library.look_again()
                 source, tool = self._find_tool(params.name, maker)
             if source is None or tool is None:
-                raise self._unknown_tool(params.name, app, client)  # noqa: TRY301 - becomes a result below
+                raise self._unknown_tool(params.name, app, client, maker)  # noqa: TRY301 - becomes a result below
             call = ToolCall(
                 name=tool.name, arguments=await _fit_arguments(source, tool, params.arguments or {}), ctx=ctx,
                 client=client, identity=identity_of(ctx), maker=maker, params=params, app=app,
@@ -114,14 +115,14 @@ class Dispatcher:
                 return source, tool
         return None, None
 
-    def _unknown_tool(self, name: str, app: App, client: ClientToolList) -> AlitaError:
+    def _unknown_tool(self, name: str, app: App, client: ClientToolList, reader: Maker) -> AlitaError:
         try:
             app.library.entry(name)
         except ToolUnavailable as gone:
             return gone
         except ToolNotFound:
             pass
-        listed = {tool.name for tool in self._all_tools(UNKNOWN_MAKER)}
+        listed = {tool.name for tool in self._all_tools(reader)}
         nearest = nearest_names(name, {*listed, *app.library.tools.names_like(name)})
         missing = ToolNotFound(f"There is no tool {printable(name, MAX_NAME)!r}.", nearest=nearest)
         return name_nearest(missing, app, client)

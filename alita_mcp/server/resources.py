@@ -100,7 +100,8 @@ class Resources:
         return found
 
     async def _find_resource(self, uri: str, reader: Maker) -> types.ReadResourceResult | None:
-        app, owner = await self._shared.get(), reader.owner
+        owner = reader.owner
+        app = (await self._shared.get()).seen_by(owner)
         limit = app.settings.limits.result_characters
         if uri == CATALOGUE_URI:
             return text_resource(uri, JSON, await anyio.to_thread.run_sync(_catalogue, app, reader))

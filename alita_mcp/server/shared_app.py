@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+)
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +64,8 @@ class SharedApp:
         self.timeouts = ClientTimeouts()
         self.domains: Sequence[str] = ()
         """What the tools of the library are about, as the list of tools said last."""
+        self.watchers: list[Callable[[App], AbstractContextManager[object]]] = []
+        """What is entered with each App that is opened, and left before it closes."""
         self._opening: _Opening | None = None
         self._tasks: TaskGroup | None = None
         self._sharers = 0
@@ -153,7 +160,9 @@ class SharedApp:
                     await opening.wanted.wait()
                 if opening.ending.is_set():
                     return
-                async with self._open_app() as app:
+                async with self._open_app() as app, AsyncExitStack() as watching:
+                    for watch in self.watchers:
+                        watching.enter_context(watch(app))
                     unsubscribe = app.library.on_change(self._announcer.record_change)
                     opening.app = app
                     opening.settled.set()

@@ -42,6 +42,8 @@ from alita_mcp.verification.verify import Verdict, verify
 Admit = Callable[[Manifest], tuple[str, ...]]
 """Returns the reasons why some clients could not list the tool of a manifest."""
 
+NAME_IS_TAKEN = Rejected(stage="policy", reason="This name is taken.", fix="Choose another name.")
+"""Whose tool has it is not said."""
 Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
 """Amends an accepted draft and its verdict before they are stored: more in the report, perhaps more examples."""
 
@@ -61,6 +63,8 @@ class Publisher:
         try:
             entry = self._library.entry(name)
         except ToolNotFound:
+            if self._library.is_taken(name):
+                return NAME_IS_TAKEN
             if not update:
                 return 0
             fix = "Leave out update to make a new tool, or name the tool to update."
@@ -70,6 +74,10 @@ class Publisher:
         if not update:
             why = "a tool of this name exists; send update=true for a new version, or choose another name"
             return Exists(tool=entry.name, version=entry.manifest.version, why=why)
+        try:
+            self._library.check_own(name)
+        except ToolUnavailable as foreign:
+            return Rejected(stage="policy", reason=foreign.message, fix=foreign.hint)
         if entry.state == "disabled":
             reason = f"{name} is disabled; an update would not be callable."
             fix = "Ask a person to enable it, or choose another name."
@@ -157,6 +165,8 @@ class Publisher:
                 manifest = await self._library.publish(accepted, expected_version=follows)
                 outcome = await self.outcome_of(manifest, accepted.report)
             except NameTaken:
+                if self._library.is_taken(accepted.draft.name):
+                    return NAME_IS_TAKEN
                 now = self._library.entry(accepted.draft.name).manifest
                 why = "another client published this name first"
                 outcome = Exists(tool=now.name, version=now.version, why=why)

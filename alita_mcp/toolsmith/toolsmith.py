@@ -44,6 +44,7 @@ class Toolsmith:
         self._sandbox = sandbox
         self._settings = settings
         self._models = models
+        self._admit, self._advice = admit, advice
         advice = advice or Advice()
         self._publisher = Publisher(library, sandbox, settings, admit)
         self._context = SynthesisContext(library, sandbox, self._publisher, advice)
@@ -67,6 +68,12 @@ class Toolsmith:
             SandboxError: the sandbox failed.
             ModelError: the models wrote nothing that could be tried.
         """
+        library = self._library.seen_by(request.client.owner)
+        if library is not self._library:
+            of_owner = Toolsmith(
+                library, self._sandbox, self._settings, self._admit, self._models, self._advice
+            )
+            return await of_owner.make(request, on_stage, models, activity)
         if self._settings.policy == "locked":
             return Rejected(
                 stage="policy",

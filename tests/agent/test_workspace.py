@@ -98,15 +98,16 @@ def test_what_code_writes_is_kept_beside_the_workspace(
 ) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "given.txt").write_text("given", encoding="utf-8")
-    workspace, kept = Workspace(tmp_path / "workspace", tmp_path / "kept"), tmp_path / "kept"
+    kept = dict[str, bytes]()
+    workspace = Workspace(tmp_path / "workspace", kept.__setitem__)
     workspace.fill([tmp_path / "given.txt"])
-    assert not kept.exists()
+    assert not kept
     assert workspace.add("sub/a.txt", b"a")
-    assert (kept / "sub" / "a.txt").read_bytes() == b"a"
+    assert kept == {"sub/a.txt": b"a"}
     assert [workspace.add_picture(b"p", "png") for _ in range(2)] == ["figure-1.png", "figure-2.png"]
     monkeypatch.setattr(room, "MAX_KEPT_BYTES", 4)
     assert workspace.add("large.txt", b"12")
-    assert not (kept / "large.txt").exists()
+    assert "large.txt" not in kept
     assert workspace.names == ("given.txt", "sub/a.txt", "figure-1.png", "figure-2.png", "large.txt")
 
 

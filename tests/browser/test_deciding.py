@@ -12,6 +12,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.library.storage import Storage
 from alita_mcp.values import Grants
 from tests.browser.conftest import watched_page
 from tests.browser.ui_server import UiServer
@@ -82,7 +83,7 @@ async def test_a_person_approves_what_one_client_made_and_another_one_calls_it(
     async with client_of(ui) as caller:
         refused = await called(caller, "run_tool", name="doubled_value", arguments={"expression": "4"})
         assert refused.is_error
-        CodeApprovals(ui.home).ask(
+        CodeApprovals(Storage(ui.home)).ask(
             AskedCode(code="print('<b>\u2066')", grants=Grants(model=True), client="x")
         )
         await page.reload()
@@ -99,7 +100,7 @@ async def test_a_person_approves_what_one_client_made_and_another_one_calls_it(
 async def test_two_people_approve_at_once_and_one_of_them_is_told(
     browser: Browser, page: Page, ui: UiServer
 ) -> None:
-    CodeApprovals(ui.home).ask(AskedCode(code="2", grants=Grants(model=True)))
+    CodeApprovals(Storage(ui.home)).ask(AskedCode(code="2", grants=Grants(model=True)))
     async with watched_page(browser) as other:
         await other.goto(ui.link())
         await other.wait_for_url("**/ui/ask")
@@ -110,7 +111,7 @@ async def test_two_people_approve_at_once_and_one_of_them_is_told(
         await other.get_by_role("button", name="Approve").click()
         await other.locator("main [role=alert].panel").wait_for()
         assert "was approved already" in await other.inner_text("main")
-    assert not CodeApprovals(ui.home).list_waiting()
+    assert not CodeApprovals(Storage(ui.home)).list_waiting()
 
 
 async def test_reviews_are_ticked_and_marked_by_the_keyboard(page: Page, ui: UiServer) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 
 import pytest
 
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.library.storage import Storage
 from alita_mcp.values import Grants
 from tests.cli.conftest import Alita
 
@@ -20,7 +19,7 @@ ASKED = AskedCode(
 
 
 def test_code_is_approved_by_its_digest_and_taken_back(alita: Alita, home: Path) -> None:
-    approvals = CodeApprovals(home)
+    approvals = CodeApprovals(Storage(home))
     number = approvals.ask(ASKED)
     refused = alita("approve", "--code", number)
     assert refused.status == 2
@@ -39,17 +38,7 @@ def test_code_is_approved_by_its_digest_and_taken_back(alita: Alita, home: Path)
 
 
 def test_a_part_of_what_code_asks_for_is_not_granted(alita: Alita, home: Path) -> None:
-    number = CodeApprovals(home).ask(ASKED)
+    number = CodeApprovals(Storage(home)).ask(ASKED)
     said = alita("approve", "--code", number, ASKED.digest, "--network", "example.org")
     assert said.status == 2
     assert "all that it asks for, or nothing" in said.err
-
-
-def test_what_a_killed_process_left_unfinished_goes_a_minute_later(home: Path) -> None:
-    folder = home / "code_approvals"
-    folder.mkdir()
-    for name, moment in {"old": 0.0, "new": time.time()}.items():
-        (folder / f"{name}.part").touch()
-        os.utime(folder / f"{name}.part", (moment, moment))
-    number = CodeApprovals(home).ask(AskedCode(code="1", grants=Grants(secrets=("token",))))
-    assert {path.name for path in folder.iterdir()} == {"new.part", f"{number}.json"}

@@ -10,6 +10,7 @@ import pytest
 
 from alita_mcp.agent.interface import FileSeen
 from alita_mcp.agent.memory.store import StoredMemory
+from alita_mcp.library.storage import Storage
 from tests.agent.memory.remembered import summed
 from tests.cli.conftest import Alita
 from tests.tables import each_case
@@ -26,7 +27,7 @@ class Person(io.StringIO):
 def remembered(home: Path) -> None:
     file = home.with_name("lyon.csv")
     file.write_text("inhabitants\n522250\n")
-    anyio.run(StoredMemory(home).remember, summed(files=(FileSeen(name="lyon.csv", path=file),)))
+    anyio.run(StoredMemory(Storage(home)).remember, summed(files=(FileSeen(name="lyon.csv", path=file),)))
 
 
 def test_a_new_library_remembers_nothing(alita: Alita) -> None:

@@ -217,3 +217,33 @@ def test_another_file_means_another_server_and_it_can_ask_for_none(
     before = find_endpoint(os.environ, "/").name
     (usual / "alita.toml").write_text('policy = "auto"')
     assert (read_settings().policy, find_endpoint(os.environ, "/").name == before) == ("auto", False)
+
+
+def test_secrets_may_come_from_files_that_variables_name(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, library = tmp_path / "token", tmp_path / "library"
+    token.write_text("correct horse battery staple\n")
+    library.write_text("postgresql://alita:secret@db/alita\n")
+    monkeypatch.setenv("ALITA_TOKEN_FILE", str(token))
+    monkeypatch.setenv("ALITA_LIBRARY_FILE", str(library))
+    settings = read_settings()
+    assert settings.token is not None
+    assert settings.token.get_secret_value() == "correct horse battery staple"
+    assert settings.library_url == "postgresql://alita:secret@db/alita"
+    assert find_unknown_settings(home) == []
+
+    monkeypatch.setenv("ALITA_TOKEN", "another one, which goes first")
+    settings = read_settings()
+    assert settings.token is not None
+    assert settings.token.get_secret_value() == "another one, which goes first"
+
+    library.write_text("mysql://alita:secret@db/alita")
+    with pytest.raises(UsageError) as wrong:
+        read_settings()
+    assert str(wrong.value).startswith("Invalid ALITA_LIBRARY: an address of PostgreSQL begins with")
+    assert "secret@" not in f"{wrong.value}{wrong.value.hint}"
+
+    library.unlink()
+    with pytest.raises(UsageError, match=r"Cannot read ALITA_LIBRARY_FILE=.*No such file"):
+        read_settings()

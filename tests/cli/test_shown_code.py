@@ -12,6 +12,7 @@ import pytest
 
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.opening import open_library
+from alita_mcp.library.storage import Storage
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 from tests.cli.conftest import Alita
@@ -24,7 +25,7 @@ GUARD = "if user != 'admin': raise SystemExit"
 
 def test_nothing_of_code_is_hidden_or_stands_out_of_sight_to_the_right(alita: Alita, home: Path) -> None:
     code = f"read()  # see the rules\u2028{GUARD}\nx = 1{' ' * 500}; steal()\nwide = '{'日' * 200}'; steal()"
-    number = CodeApprovals(home).ask(AskedCode(code=code, grants=Grants(model=True)))
+    number = CodeApprovals(Storage(home)).ask(AskedCode(code=code, grants=Grants(model=True)))
     lines = alita("approve", "--code", number).err.split("\n")
     (guarded,) = [line for line in lines if "read()" in line]
     assert guarded.endswith(f"# see the rules<U+2028>{GUARD}")
@@ -37,7 +38,7 @@ def test_nothing_of_code_is_hidden_or_stands_out_of_sight_to_the_right(alita: Al
 @pytest.mark.process
 def test_the_question_says_how_many_lines_there_are(home: Path, environment: dict[str, str]) -> None:
     code = "steal()" + "\n" * 3_000 + "print('harmless')"
-    number = CodeApprovals(home).ask(AskedCode(code=code, grants=Grants(model=True)))
+    number = CodeApprovals(Storage(home)).ask(AskedCode(code=code, grants=Grants(model=True)))
     with on_terminal(["approve", "--code", number], environment) as terminal:
         terminal.until(b"[y/N]")
         terminal.type("n\n")

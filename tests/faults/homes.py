@@ -25,6 +25,7 @@ from alita_mcp.cli import main as command_line
 from alita_mcp.errors import AlitaError
 from alita_mcp.exception_groups import innermost_error
 from alita_mcp.library.grants.code_approvals import CodeApprovals
+from alita_mcp.library.storage import Storage
 from alita_mcp.models.keys import store_key
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
@@ -134,7 +135,7 @@ def fill(home: Path) -> None:
     must("tool", "export", "repeat_rows")
     must("solve", "Sum the sales.", open_flow=ScriptedFlow([("plan", "planned", PLAN), *step(1)]).opened)
     seen = FileSeen(name="homes.py", path=Path(__file__))
-    anyio.run(StoredMemory(home).remember, summed(files=(seen,)))
+    anyio.run(StoredMemory(Storage(home)).remember, summed(files=(seen,)))
     anyio.run(serve_and_die, home)
 
 
@@ -171,7 +172,7 @@ async def serve_and_die(home: Path) -> None:
         await called(client, "run_code", code="open('f', 'w').write('1')\n'x' * 300_000")
         await called(client, "run_code", **ASKING_CODE)
         number = next((home / "code_approvals").iterdir()).stem
-        CodeApprovals(home).approve(number, CodeApprovals(home).find(number).digest)
+        CodeApprovals(Storage(home)).approve(number, CodeApprovals(Storage(home)).find(number).digest)
         await called(client, "run_code", **OTHER_CODE)
         await called(client, "search_capabilities", query="shares of vowels in a word")
         await called(client, "run_tool", name="vowel_share", arguments=CALLS["vowel_share"])

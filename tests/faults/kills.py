@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 import anyio
 
 from alita_mcp.agent.memory.store import StoredMemory
-from alita_mcp.agent.runs.store import RUNS, StoredRuns
+from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.cli import main as command_line
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.file_locks import is_lock_held
 from alita_mcp.library.decisions import Decisions, read_decisions
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.opening import open_library
+from alita_mcp.library.storage import Storage
 from alita_mcp.library.versions.files import versions_under
 from alita_mcp.library.versions.store import Store
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
@@ -46,7 +47,7 @@ RIGHT = {
     "vowel_share": ("0.29", "0.286"), "repeat_rows": ('["ab", "ab"]',), "reviewed": ("8",),
 }  # fmt: skip
 BOUNDED = ("runs", "tasks", "code_approvals", "memory")
-"""Folders whose unfinished files go later: when there are too many or, of code that asks, after a minute."""
+"""Folders whose unfinished files go later, when there are too many."""
 REFUSALS = ("was deleted", "is disabled", "nobody approved")
 Model = dict[str, Any]
 """What holds of a home: register → value. Registers are `state NAME`, `published NAME vN` and the like."""
@@ -205,7 +206,7 @@ async def run_code(diary: Diary, draw: random.Random) -> None:
             if number % 16:
                 continue
             diary.write("begin", {f"remembered {run}": True})
-            await StoredMemory(settings.home).remember(summed(run, code=f"x_{number} = 1"))
+            await StoredMemory(Storage(settings.home)).remember(summed(run, code=f"x_{number} = 1"))
             diary.write("done")
 
 
@@ -328,13 +329,13 @@ def read_model(home: Path) -> tuple[Model, list[str]]:
             model[f"version {name}"] = entry.manifest.version
     finally:
         store.close()
-    for run in anyio.run(StoredRuns(home / RUNS).list, 200):
+    for run in anyio.run(StoredRuns(Storage(home)).list, 200):
         if run.status == "finished":  # others were stopped or killed under way
             model[f"run {run.run}"] = run.status
     for place in (home / "code_approvals").glob("*.json"):
-        if CodeApprovals(home).find(place.stem).approved_at:
+        if CodeApprovals(Storage(home)).find(place.stem).approved_at:
             model[f"approved code {place.stem}"] = True
-    for memory in anyio.run(StoredMemory(home).list):
+    for memory in anyio.run(StoredMemory(Storage(home)).list):
         if memory.kind == "program":
             model[f"remembered {memory.value['runs'][-1]['run']}"] = True
     return model, problems

@@ -17,5 +17,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
     if "store" not in metafunc.fixturenames or module in OF_ONE_MACHINE:
         return
+    if hasattr(metafunc.module, "store"):
+        return
     if not metafunc.definition.get_closest_marker("one_machine"):
         metafunc.parametrize("store", STORES)

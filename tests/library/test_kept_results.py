@@ -11,6 +11,7 @@ import pytest
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library import kept_results
 from alita_mcp.library.kept_results import KeptResults
+from alita_mcp.library.storage import Storage
 from alita_mcp.owners import USER
 from tests.library.factory import opened
 
@@ -36,7 +37,7 @@ async def test_no_other_file_can_be_read(home: Path, name: str) -> None:
 
 
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:
-    store = KeptResults(tmp_path / "runs")
+    store = KeptResults(Storage(tmp_path))
     names = []
     for number in range(kept_results.MAX_RUNS + 5):
         names.append(store.keep(b"%d" % number))
@@ -49,7 +50,7 @@ def test_only_the_newest_are_kept(tmp_path: Path) -> None:
 
 
 def test_the_store_stays_below_its_size(tmp_path: Path) -> None:
-    store = KeptResults(tmp_path / "runs")
+    store = KeptResults(Storage(tmp_path))
     big = b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 3))
     first, *_, last = [store.keep(big) for _ in range(4)]
     assert sum(file.stat().st_size for file in (tmp_path / "runs").iterdir()) <= kept_results.MAX_BYTES
@@ -63,11 +64,11 @@ def test_the_store_stays_below_its_size(tmp_path: Path) -> None:
 def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("mine")
     with pytest.raises(LibraryError, match="cannot be used"):
-        KeptResults(tmp_path / "runs").keep(b"1")
+        KeptResults(Storage(tmp_path)).keep(b"1")
 
 
 def test_a_damaged_or_linked_result_is_not_read(tmp_path: Path) -> None:
-    store = KeptResults(tmp_path / "runs")
+    store = KeptResults(Storage(tmp_path))
     damaged, linked = store.keep(b"1"), store.keep(b"2")
     (tmp_path / "runs" / f"{damaged}.json").write_text("{")
     place = tmp_path / "runs" / f"{linked}.json"
@@ -79,9 +80,9 @@ def test_a_damaged_or_linked_result_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_result_is_its_owners_and_a_stranger_displaces_none_that_fits_into_a_fair_share(
-    tmp_path: Path,
+    storage: Storage,
 ) -> None:
-    ours, theirs = (KeptResults(tmp_path / "runs", owner) for owner in (USER, "token:0123456789abcdef"))
+    ours, theirs = (KeptResults(storage, owner) for owner in (USER, "token:0123456789abcdef"))
     kept = [ours.keep(b"%d" % number) for number in range(kept_results.MAX_RUNS // 2)]
     ours.keep_files(kept[0], {"a": b"1"})
     flood = [theirs.keep(b"1") for _ in range(kept_results.MAX_RUNS + 20)]
@@ -99,8 +100,8 @@ def test_a_result_is_its_owners_and_a_stranger_displaces_none_that_fits_into_a_f
         theirs.read_result(flood[0])
 
 
-def test_a_result_that_does_not_fit_into_its_owners_share_is_refused(tmp_path: Path) -> None:
-    ours, theirs = (KeptResults(tmp_path / "runs", owner) for owner in (USER, "anyone"))
+def test_a_result_that_does_not_fit_into_its_owners_share_is_refused(storage: Storage) -> None:
+    ours, theirs = (KeptResults(storage, owner) for owner in (USER, "anyone"))
     half = ours.keep(b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 2 - 100)))
     with pytest.raises(LibraryError, match="too large to keep"):
         theirs.keep(b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 2 + 100)))

@@ -13,6 +13,7 @@ from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library import kept_results
 from alita_mcp.library.kept_results import KeptResults
 from alita_mcp.library.packed_files import mime_of, pack_files, read_packed_file, text_of
+from alita_mcp.library.storage import Storage
 
 RUN = "ab" * 16
 
@@ -27,7 +28,7 @@ def test_files_come_out_as_they_went_in(files: dict[str, bytes], other: str) -> 
 
 def test_a_name_is_a_key_and_no_path(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("s")
-    store = KeptResults(tmp_path / "runs")
+    store = KeptResults(Storage(tmp_path))
     store.keep_files(RUN, {"../secret": b"mine", "a/b": b"2"})
     assert store.read_file(RUN, "../secret") == b"mine"
     assert sorted(path.name for path in tmp_path.rglob("*")) == [f"{RUN}.files", "runs", "secret"]
@@ -37,21 +38,21 @@ def test_a_name_is_a_key_and_no_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("run", ["", "..", "../" + "a" * 29, "AB" * 16, "ab" * 16 + "\n", "cd" * 16, "*"])
-def test_files_of_another_run_are_not_found(tmp_path: Path, run: str) -> None:
-    store = KeptResults(tmp_path / "runs")
+def test_files_of_another_run_are_not_found(storage: Storage, run: str) -> None:
+    store = KeptResults(storage)
     store.keep_files(RUN, {"a": b"1"})
     with pytest.raises(ToolNotFound, match="There is no file"):
         store.read_file(run, "a")
 
 
-def test_files_are_kept_only_under_the_id_of_a_run(tmp_path: Path) -> None:
+def test_files_are_kept_only_under_the_id_of_a_run(storage: Storage) -> None:
     with pytest.raises(ValueError, match=r"\.\./x"):
-        KeptResults(tmp_path / "runs").keep_files("../x", {"a": b"1"})
+        KeptResults(storage).keep_files("../x", {"a": b"1"})
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[[1]]\n", b'[["a", 9]]\n1', b"\xff\xff"])
 def test_damaged_files_are_none(tmp_path: Path, damage: bytes) -> None:
-    store = KeptResults(tmp_path / "runs")
+    store = KeptResults(Storage(tmp_path))
     store.keep_files(RUN, {"a": b"1"})
     (tmp_path / "runs" / f"{RUN}.files").write_bytes(damage)
     with pytest.raises(ToolNotFound):
@@ -59,16 +60,18 @@ def test_damaged_files_are_none(tmp_path: Path, damage: bytes) -> None:
 
 
 def test_a_link_in_the_place_of_files_is_not_followed(tmp_path: Path) -> None:
-    store = KeptResults(tmp_path / "runs")
+    store = KeptResults(Storage(tmp_path))
     store.keep_files("cd" * 16, {"a": b"1"})
     (tmp_path / "runs" / f"{RUN}.files").symlink_to(tmp_path / "runs" / f"{'cd' * 16}.files")
     with pytest.raises(ToolNotFound):
         store.read_file(RUN, "a")
 
 
-def test_files_and_results_make_room_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_results_make_room_for_one_another(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kept_results, "MAX_BYTES", 1_000)
-    store = KeptResults(tmp_path / "runs")
+    store = KeptResults(storage)
     first = store.keep(b"1" * 500)
     store.keep_files(RUN, {"a": bytes(600)})
     assert store.read_file(RUN, "a") == bytes(600)

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.library.grants.code_approvals import AskedCode
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
@@ -131,7 +131,7 @@ async def test_code_is_approved_once_and_a_refusal_takes_nothing_back_that_anoth
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path / "home") as library:
-        approvals = CodeApprovals(library.home)
+        approvals = library.code_approvals
         asked = AskedCode(code="1", grants=WIDE)
         number = approvals.ask(asked)
         assert [each for each, _ in approvals.list_waiting()] == [number]

@@ -55,19 +55,19 @@ async def test_a_library_that_cannot_be_opened_is_said_in_every_call_and_tried_a
         assert (await succeeded(client, "search_capabilities", query="x"))["fit"]
 
 
-async def test_state_that_travels_through_a_client_is_sealed(build: Build) -> None:
-    question = types.ElicitRequest(
-        params=types.ElicitRequestFormParams(
-            message="Sure?", requested_schema={"type": "object", "properties": {}}
+async def ask_first(call: ToolCall) -> ToolResult:
+    """A tool that asks, and then says the state that came back."""
+    if call.params.request_state is None:
+        schema = {"type": "object", "properties": {}}
+        question = types.ElicitRequest(
+            params=types.ElicitRequestFormParams(message="Sure?", requested_schema=schema)
         )
-    )
+        return types.InputRequiredResult(input_requests={"q": question}, request_state="plain words")
+    return said(call.params.request_state)
 
-    async def handler(call: ToolCall) -> ToolResult:
-        if call.params.request_state is None:
-            return types.InputRequiredResult(input_requests={"q": question}, request_state="plain words")
-        return said(call.params.request_state)
 
-    async with connected(build(extra_sources=[one_tool(handler)]), "modern") as client:
+async def test_state_that_travels_through_a_client_is_sealed(build: Build) -> None:
+    async with connected(build(extra_sources=[one_tool(ask_first)]), "modern") as client:
         asked = await client.session.call_tool("try_me", {}, allow_input_required=True)
         assert isinstance(asked, types.InputRequiredResult)
         assert asked.request_state is not None
@@ -80,6 +80,24 @@ async def test_state_that_travels_through_a_client_is_sealed(build: Build) -> No
 
     assert isinstance(answered, types.CallToolResult)
     assert answered.content[0].text == "plain words"
+
+
+@pytest.mark.parametrize("other_key", ["k" * 43, "x" * 43, None])
+async def test_state_is_read_by_servers_with_the_same_key_alone(
+    settings: Settings, other_key: str | None
+) -> None:
+    source = [one_tool(ask_first)]
+    one = build_server(settings, extra_sources=source, state_key="k" * 43)
+    other = build_server(settings, extra_sources=source, state_key=other_key)
+    async with connected(one, "modern") as client, connected(other, "modern") as elsewhere:
+        asked = await client.session.call_tool("try_me", {}, allow_input_required=True)
+        assert isinstance(asked, types.InputRequiredResult)
+        answering = elsewhere.session.call_tool("try_me", {}, request_state=asked.request_state)
+        if other_key != "k" * 43:
+            with pytest.raises(MCPError, match="requestState"):
+                await answering
+        else:
+            assert (await answering).content[0].text == "plain words"
 
 
 async def test_no_method_leaks_the_words_of_an_unexpected_error(settings: Settings, era: str) -> None:

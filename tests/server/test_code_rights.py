@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.library.grants.code_approvals import CodeApprovals
+from alita_mcp.library.storage import Storage
 from tests.listings import read_listing
 from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
 from tests.server.test_elicitation import NO, YES, Person
@@ -34,7 +35,7 @@ def number_in(told: dict[str, Any]) -> str:
 
 
 def approve(home: Path, number: str) -> None:
-    approvals = CodeApprovals(home)
+    approvals = CodeApprovals(Storage(home))
     approvals.approve(number, approvals.find(number).digest)
 
 

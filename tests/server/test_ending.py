@@ -41,6 +41,7 @@ async def asked_server(tmp_path: Path) -> AsyncIterator[tuple[Peer, str, Path, T
             model_base_url=model,
             sandbox="wasm",
             embedder="none",
+            drain_limit_s="0",
         )
         env = {**settings, "OPENAI_API_KEY": "sk-of-a-test-only", "TMPDIR": str(folder)}
         async with started(SERVE_HTTP, env, tmp_path) as peer:
@@ -83,7 +84,7 @@ async def post_task(url: str) -> None:
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_the_time_to_end_runs_though_the_event_loop_is_blocked(tmp_path: Path, transport: str) -> None:
-    env = environment() | {"TINY_SLOW_CLEANUP": "1"}
+    env = environment(drain_limit_s="0") | {"TINY_SLOW_CLEANUP": "1"}
     command = (sys.executable, str(TINY), transport)
     async with started(command, env, tmp_path) as peer, anyio.create_task_group() as tasks:
         if transport == "stdio":

@@ -30,6 +30,7 @@ from alita_mcp.server.client.owner import read_owner
 from alita_mcp.server.transports.guard import Guard, host_names, is_loopback
 from alita_mcp.server.transports.http import MAX_BODY_BYTES, serve_http
 from alita_mcp.server.transports.sessions import RecentEvents
+from alita_mcp.server.transports.shutdown import Drain
 from alita_mcp.server.transports.web_server import OpenRequests
 from alita_mcp.settings import Settings
 from tests.server.processes import INITIALIZE, META, PATIENCE_S, TINY, environment, started
@@ -46,7 +47,7 @@ async def listening(settings: Settings, host: str = "127.0.0.1", **options: Any)
     """A server of this process on a free port; gives its URL by a loopback name."""
     stop, heard, urls = anyio.Event(), anyio.Event(), []
 
-    async def until(url: str) -> int:
+    async def until(url: str, _drain: Drain) -> int:
         urls.append(url)
         heard.set()
         await stop.wait()
@@ -385,7 +386,8 @@ async def test_a_client_that_lost_its_stream_picks_up_the_answer_and_no_other_se
 async def test_a_signal_ends_open_streams_and_running_calls_and_cleans_up(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
-    async with started((sys.executable, str(TINY), "http"), environment(), tmp_path) as peer:
+    env = environment(drain_limit_s="0")
+    async with started((sys.executable, str(TINY), "http"), env, tmp_path) as peer:
         url = (await peer.says("serving MCP at")).split()[-1]
         async with httpx.AsyncClient(timeout=PATIENCE_S) as http:
             session = await opened_session(http, url)

@@ -12,9 +12,10 @@ from threading import Barrier
 
 import pytest
 
-from alita_mcp.errors import UsageError
-from alita_mcp.server.transports.http_token import ensure_token
+from alita_mcp.errors import LibraryError, UsageError
+from alita_mcp.server.transports.http_token import ensure_pages_key, ensure_state_key, ensure_token
 from alita_mcp.settings import Settings
+from tests.postgres_cluster import PostgresServer
 from tests.tables import each_case
 
 LONG = "sixteen-letters!"
@@ -98,3 +99,30 @@ def test_a_home_that_cannot_hold_the_file_says_what_to_do(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="Cannot make the token file") as refused:
         ensure_token(Settings(home=tmp_path / "file" / "home"))
     assert "Set ALITA_TOKEN" in refused.value.hint
+
+
+@pytest.mark.postgres
+@pytest.mark.extra("team")
+def test_servers_of_one_library_agree_on_each_key_and_start_while_its_database_is_away(
+    tmp_path: Path, postgres_server: PostgresServer, postgres_url: str
+) -> None:
+    def settings(name: str) -> Settings:
+        return Settings(home=tmp_path / name, library=postgres_url)  # type: ignore[arg-type]  # pydantic reads it
+
+    for ensure in (ensure_token, ensure_pages_key, ensure_state_key):
+        with ThreadPoolExecutor(4) as pool:
+            keys = {*pool.map(lambda name, ensure=ensure: ensure(settings(name)), "abcd")}
+        assert len(keys) == 1
+        (tmp_path / "a" / "state_key").unlink(missing_ok=True)
+    assert len({ensure(settings("a")) for ensure in (ensure_token, ensure_pages_key, ensure_state_key)}) == 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a").iterdir()} == {0o600}
+    known = ensure_token(settings("a"))
+    postgres_server.stop("immediate")
+    try:
+        assert ensure_token(settings("a")) == known
+        with pytest.raises(LibraryError, match="cannot be reached"):
+            ensure_token(settings("new"))
+        assert ensure_state_key(Settings(home=tmp_path / "new")) is None
+    finally:
+        postgres_server.start()
+    assert ensure_token(settings("new")) == known

@@ -1,7 +1,8 @@
 """A server with the real transports and nothing behind them; started by tests as a script.
 
 First argument: `stdio` or `http`. A child process stands for a sandbox: opened with the server, ended by its
-clean-up. Environment: TINY_PRINT_AT_IMPORT, TINY_SLOW_IMPORT, TINY_SLOW_CLEANUP, TINY_BROKEN.
+clean-up. Environment: TINY_PRINT_AT_IMPORT, TINY_SLOW_IMPORT, TINY_SLOW_CLEANUP, TINY_BROKEN, and
+TINY_RELEASE, the file that ends the calls of `hold`.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def build_server(_settings: object) -> Any:
         return mcp_types.ListToolsResult(
             tools=[
                 mcp_types.Tool(name=name, description=name, input_schema=schema)
-                for name in ("shout", "wait", "block", "echo")
+                for name in ("shout", "wait", "block", "hold", "echo")
             ]
         )
 
@@ -104,6 +105,10 @@ def build_server(_settings: object) -> Any:
                 await anyio.sleep(300)
             finally:
                 print("call cancelled", file=sys.stderr, flush=True)
+        if params.name == "hold":
+            print("holding", file=sys.stderr, flush=True)
+            while not await anyio.Path(os.environ["TINY_RELEASE"]).exists():  # noqa: ASYNC110 - another process
+                await anyio.sleep(0.02)
         text = str((params.arguments or {}).get("text", ""))
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(type="text", text=text)])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shutil
 import struct
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -21,6 +20,7 @@ from alita_mcp.agent.runs.store import RUNS, StoredRuns
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.app.app import App, open_app
 from alita_mcp.errors import ModelError
+from alita_mcp.library.storage import Storage
 from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.owners import token_owner
@@ -107,17 +107,13 @@ async def test_a_task_is_asked_and_its_run_has_pictures_files_and_the_answer(set
         where = await begin(
             browser, "What do the notes say?", files={"files": ("C:\\me\\notes.txt", b"given")}
         )
-        stream = await browser.get(f"{where}/events")
-        page = (await browser.get(where)).text
+        page = await until(lambda: browser.get(where), 'aria-label="Answer"')
         assert re.search(r'badge ok">solved', page), page
         assert '<p class="wrap">given</p>' in page
         assert f'<img src="{where}/files/figure-1.png"' in page
         assert f'<img src="{where}/files/drawn.svg"' in page
         assert "notes.txt" in page
-        assert "sse-connect" not in page
-        # What came live is what the page shows.
-        assert stream.text.rstrip().endswith("event: done\ndata:")
-        assert "given" in stream.text.rpartition("event: run")[2]
+        assert "hx-trigger" not in page[page.index("<main") :]  # what has ended is not asked for again
         assert where in (await browser.get("/ui/ask")).text
         shown = await browser.get(f"{where}/files/figure-1.png")
         assert (shown.content, shown.headers["content-type"]) == (png(), "image/png")
@@ -142,21 +138,23 @@ async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(sett
         async with asking(settings, None) as (_, elsewhere):
             page = (await elsewhere.get(where)).text
             assert 'badge busy">running' in page
-            assert ">Stop</button>" not in page
+            again = re.search(r'hx-get="([^"]*)" hx-trigger="every 200ms"', page)
+            assert again is not None
+            assert (await elsewhere.get(again[1])).status_code == 204
             refused = await elsewhere.post(f"{where}/stop", data={"csrf_token": csrf_token(page)})
             assert "Stop it where it was started" in refused.text
             token = csrf_token((await browser.get(where)).text)
             stopped = await browser.post(f"{where}/stop", data={"csrf_token": token})
             assert stopped.status_code == 303
-            again = await browser.post(f"{where}/stop", data={"csrf_token": token})
-            assert again.status_code == 303
-            for page in ((await browser.get(where)).text, (await elsewhere.get(where)).text):
+            twice = await browser.post(f"{where}/stop", data={"csrf_token": token})
+            assert twice.status_code == 303
+            for page in ((await browser.get(again[1])).text, (await elsewhere.get(where)).text):
                 assert 'badge warn">stopped' in page
                 assert "Stopped (cancelled): It was stopped." in page
 
 
 async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settings: Settings) -> None:
-    stored = StoredRuns(settings.home / RUNS)
+    stored = StoredRuns(Storage(settings.home))
     await stored.begin_run(RUN, TaskRequest(task="t"))
     plan = {"chosen": {"steps": [{"action": "run_code", "need": HOSTILE}]}}
     happened: list[tuple[str, str, dict[str, Any]]] = [
@@ -168,7 +166,7 @@ async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settin
     for number, (kind, text, data) in enumerate(happened, 1):
         event = {"run": RUN, "number": number, "at": "damaged", "kind": kind, "text": text, "data": data}
         await stored.append(TaskEvent.model_validate(event))
-    stored._under_way[RUN].release()
+    stored._records._under_way[RUN].release()
     async with asking(settings, None) as (_, browser):
         page = (await browser.get(f"/ui/ask/{RUN}")).text
         assert "died: its process ended" in page
@@ -178,7 +176,7 @@ async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settin
             in page
         )
         assert "died" in (await browser.get("/ui/ask")).text
-        assert (await browser.get(f"/ui/ask/{RUN}/events")).text.rstrip().endswith("event: done\ndata:")
+        assert "hx-trigger" not in page[page.index("<main") :]
 
 
 async def test_an_answer_and_its_sources_are_text(settings: Settings) -> None:
@@ -191,7 +189,7 @@ async def test_an_answer_and_its_sources_are_text(settings: Settings) -> None:
     solution = Solution(
         run=RUN, task=HOSTILE, answer=answer, solved=True, sources=sources, tools_made=(HOSTILE,)
     )
-    stored = StoredRuns(settings.home / RUNS)
+    stored = StoredRuns(Storage(settings.home))
     await stored.begin_run(RUN, TaskRequest(task=HOSTILE))
     end = {"run": RUN, "number": 1, "at": "", "kind": "finished", "text": "", "data": solution.model_dump()}
     await stored.append(TaskEvent.model_validate(end))
@@ -251,12 +249,12 @@ async def test_what_cannot_be_a_task_leaves_nothing(
 )  # fmt: skip
 async def test_what_is_no_run_or_file_of_one_is_not_found(settings: Settings, path: str) -> None:
     if "files" in path:
-        await StoredRuns(settings.home / RUNS).begin_run(RUN, TaskRequest(task="t"))
+        await StoredRuns(Storage(settings.home)).begin_run(RUN, TaskRequest(task="t"))
         files = settings.home / RUNS / RUN / "files"
         files.mkdir()
         (files / "link").symlink_to("/etc/passwd")
         (files / "bad\udcff.txt").write_text("no text")
-        await StoredRuns(settings.home / RUNS).begin_run("cd" * 16, TaskRequest(task="t"))
+        await StoredRuns(Storage(settings.home)).begin_run("cd" * 16, TaskRequest(task="t"))
         (settings.home / RUNS / ("cd" * 16) / "files").symlink_to("/etc")
     async with asking(settings, None) as (_, browser):
         refused = await browser.get(f"/ui/ask/{path}")
@@ -298,22 +296,6 @@ async def test_a_tool_that_the_run_makes_is_named_while_it_runs(settings: Settin
         assert 'made</span> <a href="/ui/library/double_it">' in page, page
 
 
-async def test_a_run_that_is_removed_while_it_is_watched_ends_the_stream(settings: Settings) -> None:
-    script = [call("search_capabilities", query="anything")]
-    async with asking(settings, Waiting(script)) as (_, browser):
-        where = await begin(browser)
-        streams: list[str] = []
-
-        async def watch() -> None:
-            streams.append((await browser.get(f"{where}/events")).text)
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
-            await until(lambda: browser.get(where), 'id="step-1"')
-            shutil.rmtree(settings.home / RUNS / where.rpartition("/")[2])
-    assert streams[0].rstrip().endswith("event: done\ndata:")
-
-
 @pytest.mark.parametrize("size", [3, 1])  # one does not fit while it is read, the other not while it is kept
 async def test_a_full_disk_is_said_and_leaves_nothing(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
@@ -338,7 +320,7 @@ async def test_the_token_opens_no_runs_but_those_of_its_clients_and_what_it_star
     settings: Settings,
 ) -> None:
     token = "t" * 40
-    runs = StoredRuns(settings.home / RUNS)
+    runs = StoredRuns(Storage(settings.home))
     await runs.begin_run(RUN, TaskRequest(task="a person's own affair"))
     model = ScriptedModel([finish("4", solved=True)] * 4)
     settings = settings.model_copy(update={"sandbox": IN_PROCESS})

@@ -12,7 +12,7 @@ import pytest
 
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.library.grants.code_approvals import AskedCode
 from alita_mcp.library.library import Library
 from alita_mcp.owners import Maker
 from alita_mcp.server.tools.admission import admit
@@ -161,7 +161,7 @@ async def test_nothing_is_granted_that_the_page_did_not_show(settings: Settings)
 async def test_of_two_people_one_approves_and_the_other_is_told(settings: Settings, decision: str) -> None:
     async with opened(settings) as (app, browser):
         made = await publish(app.library, "one")
-        number = CodeApprovals(app.library.home).ask(AskedCode(code="1", grants=WIDE))
+        number = app.library.code_approvals.ask(AskedCode(code="1", grants=WIDE))
         for kind in ("version", "code"):
             fields = await first_form(browser, kind)
             first = await browser.post(f"/ui/decide/{kind}", data={**fields, "decision": "approve"})
@@ -172,7 +172,7 @@ async def test_of_two_people_one_approves_and_the_other_is_told(settings: Settin
         events = [row.event for row in app.library.journal() if "approved" in row.event]
         assert events == ["code approved", "approved"]
         assert granted(app, made) == WIDE
-        assert CodeApprovals(app.library.home).find(number).approved_at
+        assert app.library.code_approvals.find(number).approved_at
 
 
 async def test_hosts_that_are_left_open_have_to_be_named(settings: Settings) -> None:
@@ -203,7 +203,7 @@ async def test_what_is_not_verified_waits_for_nobody_and_is_granted_nothing(sett
 
 async def test_code_is_read_approved_and_refused(settings: Settings) -> None:
     async with opened(settings) as (app, browser):
-        approvals = CodeApprovals(app.library.home)
+        approvals = app.library.code_approvals
         asked = AskedCode(code="print('<i>')\n# \u202egnp", grants=WIDE, packages=("httpx",), client="codex")
         approvals.ask(asked)
         page = html.unescape((await browser.get("/ui/decide")).text)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from alita_mcp.errors import InvalidArguments, UsageError
+from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 
 MAX_FILES = 1_000
 MAX_BYTES = 256 << 20
@@ -23,10 +23,10 @@ MAX_TEXT_BYTES = 32 << 20
 class Workspace:
     """Copies of a task's files; changes to them do not reach the originals."""
 
-    def __init__(self, folder: Path, kept: Path | None = None) -> None:
-        """`folder` exists, is empty and belongs to this run alone; `kept` is made with the first file to be kept."""
+    def __init__(self, folder: Path, keep: Callable[[str, bytes], None] | None = None) -> None:
+        """`folder` exists, is empty and belongs to this run alone; `keep` stores a file with the run."""
         self.folder = folder
-        self._kept = kept
+        self._keep = keep
         self._kept_bytes = 0
         self.names: tuple[str, ...] = ()
         self._given: frozenset[str] = frozenset()
@@ -72,13 +72,13 @@ class Workspace:
         if self._bytes > MAX_BYTES:
             return False
         try:
-            _write_file(target, data)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
             self._kept_bytes += len(data)
-            if self._kept is not None and self._kept_bytes <= MAX_KEPT_BYTES:
-                _write_file(self._kept / name, data)
-        except (
-            OSError
-        ):  # a folder has its name, a file that of its folder, the name is too long, the disk is full
+            if self._keep is not None and self._kept_bytes <= MAX_KEPT_BYTES:
+                self._keep(name, data)
+        except (OSError, LibraryError):
+            # A folder has its name, a file that of its folder, the name is too long, or there is no room.
             return False
         self.names = tuple(dict.fromkeys((*self.names, name)))
         return True
@@ -119,11 +119,6 @@ class Workspace:
                 f"{name!r} is not UTF-8 text.",
                 hint="read_file extracts its text; run_code can read its bytes.",
             ) from None
-
-
-def _write_file(target: Path, data: bytes) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
 
 
 def _name_in(task: str, source: Path) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,9 +34,8 @@ from alita_mcp.agent.memory.programs import (
 )
 from alita_mcp.agent.memory.recalling import render
 from alita_mcp.errors import LibraryError, ToolNotFound
-from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.library.disk import read_plain_file
-from alita_mcp.machine import unusable
+from alita_mcp.library.bounded_files import BoundedFiles, StoredFile
+from alita_mcp.library.storage import Storage
 from alita_mcp.owners import USER
 from alita_mcp.texts import one_line
 from alita_mcp.unseen import HIDDEN
@@ -76,20 +74,20 @@ class MemoryEntry(Value):
 
 
 class StoredMemory:
-    """The memory of one home: an owner recalls its own alone, a person may see all; reads nothing before it is used."""
+    """The memory of one library: an owner recalls its own, a person may see all; reads nothing before it is used."""
 
     def __init__(
         self,
-        home: Path,
+        storage: Storage,
         secrets: Callable[[], Iterable[str]] = tuple,
         most: int = MOST_KEPT,
         *,
         owner: str = USER,
     ) -> None:
         """`secrets` gives the values that must never be stored, besides keys of the environment."""
-        self._home = home
-        self._folders: Mapping[str, BoundedFolder] = {
-            kind: BoundedFolder(home / FOLDER / kind, most, MOST_BYTES) for kind in _KINDS.values()
+        self._home = storage.home
+        self._files: Mapping[str, BoundedFiles] = {
+            kind: storage.files(f"{FOLDER}/{kind}", most, MOST_BYTES) for kind in _KINDS.values()
         }
         self._most = most
         self._secrets = secrets
@@ -141,16 +139,15 @@ class StoredMemory:
         """
 
         def remove() -> int:
-            places = [place for place, entry in self._entries() if everything or entry.id in ids]
-            try:
-                for place in places:
-                    place.unlink(missing_ok=True)
-                if everything:
-                    self._remove_earlier()
-                    shutil.rmtree(self._home / FOLDER, ignore_errors=True)
-            except OSError as failure:
-                raise unusable(self._home / FOLDER, failure) from failure
-            return len(places)
+            found = [(file, entry) for file, entry in self._entries() if everything or entry.id in ids]
+            for file, entry in found:
+                if not self._files[entry.kind].replace_file(file, None):
+                    return remove()  # another process wrote or removed it meanwhile
+            if everything:  # also what cannot be read
+                self._remove_earlier()
+                for files in self._files.values():
+                    files.clear()
+            return len(found)
 
         return await anyio.to_thread.run_sync(remove)
 
@@ -168,8 +165,8 @@ class StoredMemory:
         ids = [each for each, _ in (*programs, *seen)]
         for each in ids:  # what is used stays when others make room
             kind, _, mark = each.partition("-")
-            with suppress(OSError):
-                os.utime(self._folders[kind].find(f"{mark}.json", self._owner) or "")
+            with suppress(LibraryError):
+                self._files[kind].touch(f"{mark}.json", self._owner)
         program = programs[0][1] if programs else None
         return render(task, program, profiles, ids)
 
@@ -223,15 +220,23 @@ class StoredMemory:
         self, kind: type[T], score: Callable[[T], float] = lambda _: 0.0, least: float = 0.0
     ) -> Sequence[tuple[str, T]]:
         """The owner's memories of a kind with their ids, the best first; of equal ones the newest."""
-        places = self._folders[_KINDS[kind]].newest("*.json", self._most, self._owner)[::-1]
-        entries = [entry for place in places if (entry := _read_entry(place)) and entry.owner == self._owner]
+        files = self._files[_KINDS[kind]].newest("*.json", self._owner, self._most)[::-1]
+        entries = [
+            entry
+            for file in files
+            if (entry := _read_entry(file, _KINDS[kind])) and entry.owner == self._owner
+        ]
         values = ((entry.id, kind.model_validate(entry.value)) for entry in entries)
         scored = sorted(((score(value), name, value) for name, value in values), key=lambda each: -each[0])
         return [each[1:] for each in scored if each[0] >= least]
 
-    def _entries(self) -> Sequence[tuple[Path, MemoryEntry]]:
-        places = sorted((self._home / FOLDER).glob("*/*.json"))
-        return [(place, entry) for place in places if (entry := _read_entry(place))]
+    def _entries(self) -> Sequence[tuple[StoredFile, MemoryEntry]]:
+        found = [
+            (file, kind)
+            for kind, files in self._files.items()
+            for file in files.newest("*.json", None, self._most)
+        ]
+        return [(file, entry) for file, kind in found if (entry := _read_entry(file, kind))]
 
     def _write(self, value: Memorable, key: str, at: str, text: str) -> None:
         kind = _KINDS[type(value)]
@@ -240,20 +245,21 @@ class StoredMemory:
             id=f"{kind}-{mark}", kind=kind, at=at, text=one_line(HIDDEN.sub(" ", text)), owner=self._owner,
             value=value.model_dump(mode="json"),
         )  # fmt: skip
-        self._folders[kind].write_file(f"{mark}.json", entry.model_dump_json().encode(), self._owner)
+        self._files[kind].write_file(f"{mark}.json", entry.model_dump_json().encode(), self._owner)
 
     def _remove_earlier(self) -> None:
-        """Removes what earlier versions remembered: their recipes hold no whole program."""
+        """Removes what earlier versions remembered in the home: their recipes hold no whole program."""
         (self._home / "memory.sqlite3").unlink(missing_ok=True)
-        shutil.rmtree(self._home / "memory.damaged", ignore_errors=True)
+        for place in ("memory.damaged", f"{FOLDER}/fact"):
+            shutil.rmtree(self._home / place, ignore_errors=True)
 
 
-def _read_entry(place: Path) -> MemoryEntry | None:
-    """A memory; None for one that is damaged, a link, of another place, or gone meanwhile."""
+def _read_entry(file: StoredFile, kind: str) -> MemoryEntry | None:
+    """A memory; None for one that is damaged, or of another place."""
     try:
-        entry = MemoryEntry.model_validate_json(read_plain_file(place, MOST_BYTES))
-        next(each for each, kind in _KINDS.items() if kind == entry.kind).model_validate(entry.value)
-    except (LibraryError, OSError, ValidationError):
+        entry = MemoryEntry.model_validate_json(file.content)
+        next(each for each, known in _KINDS.items() if known == entry.kind).model_validate(entry.value)
+    except ValidationError:
         return None
-    mark = place.stem.rpartition("~")[2]
-    return entry if entry.id == f"{place.parent.name}-{mark}" == f"{entry.kind}-{mark}" else None
+    mark = file.name.removesuffix(".json")
+    return entry if entry.id == f"{kind}-{mark}" == f"{entry.kind}-{mark}" else None

@@ -1,26 +1,37 @@
-"""Private folder of one run: its request and events.
+"""Records of runs on one machine: a private folder of each, with its request, events and files.
 
-What is read may be damaged, cut off or somebody else's: lines that are not events are passed over.
+What is read may be somebody else's: links are not followed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import secrets
+import shutil
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent
+from alita_mcp.agent.runs.records import (
+    MAX_EVENTS_BYTES,
+    MAX_LINE_BYTES,
+    RunRecord,
+    choose_surplus_runs,
+    decode_events,
+    encode_event,
+    no_run,
+)
+from alita_mcp.agent.values import RunSummary, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, without_waiting
 from alita_mcp.machine import unusable
-from alita_mcp.owners import USER
 from alita_mcp.private_files import write_whole
 from alita_mcp.runs.outputs import is_file_name
 
@@ -31,18 +42,16 @@ EVENTS, REQUEST, SUMMARY, LOCK = "events.jsonl", "request.json", "summary.json",
 FILES = "files"
 """Folder of what code of the run wrote."""
 MAX_FILES = 1_000
-MAX_EVENTS_BYTES = 64 << 20
-"""Of one run; more is not read, and not written."""
-MAX_LINE_BYTES = 16 << 20
-"""An event that is longer is kept without its data."""
-SHOWN_CHARACTERS = 500
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+_GONE = ".gone-"
 
 
-@dataclass(frozen=True)
-class RunFolder:
-    """The folder of one run; its methods wait for the disk only."""
+class RunFolder(RunRecord):
+    """The folder of one run."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.name)
+        self.path = path
 
     def create(self, request: dict[str, Any]) -> FileLock:
         """Creates the folder, and holds its lock to show that this process works on the run.
@@ -60,14 +69,12 @@ class RunFolder:
         return lock
 
     def append_event(self, event: TaskEvent) -> None:
-        """Appends an event; the last one is synced to the disk.
+        """Appends an event; the last one is synced to the disk, and a summary spares listings the events.
 
         Raises:
             LibraryError: it cannot be written.
         """
-        line = event.model_dump_json().encode()
-        if len(line) > MAX_LINE_BYTES:
-            line = _shorten(event).model_dump_json().encode()
+        line = encode_event(event)
         try:
             handle = os.open(self.path / EVENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(handle, "ab") as file:
@@ -79,95 +86,65 @@ class RunFolder:
                     os.fsync(handle)
         except OSError as failure:
             raise unusable(self.path, failure) from failure
+        if event.kind == "finished":
+            with suppress(OSError):
+                write_whole(self.path / SUMMARY, self.summarize([event]).model_dump_json().encode())
 
     def read_events(self) -> list[TaskEvent]:
-        """All complete events."""
+        """As `RunRecord` says."""
         try:
             with open(self.path / EVENTS, "rb", opener=without_waiting) as file:
                 said = file.read(MAX_EVENTS_BYTES + MAX_LINE_BYTES)
         except OSError:
             return []
-        events = []
-        for line in said[: said.rfind(b"\n") + 1].splitlines():
-            with suppress(ValidationError):
-                events.append(TaskEvent.model_validate_json(line))
-        return events
+        return decode_events(said[: said.rfind(b"\n") + 1].splitlines())
 
-    def solution(self) -> Solution | None:
-        """The solution of the run, as far as it can be read."""
-        return _solution_in(self.read_events())
-
-    def write_end(self, finished: TaskEvent) -> None:
-        """Writes a summary of the end, so that listings need not read all events."""
-        with suppress(OSError):
-            write_whole(self.path / SUMMARY, self._summarize([finished]).model_dump_json().encode())
-
-    def summary(self) -> RunSummary:
-        """The summary of the run."""
+    def read_summary(self) -> RunSummary | None:
+        """As `RunRecord` says."""
         with suppress(LibraryError, OSError, ValidationError):
             return RunSummary.model_validate_json(read_plain_file(self.path / SUMMARY, MAX_LINE_BYTES))
-        is_under_way = self.is_under_way()  # before the events: a run that is not has written its end
-        return self._summarize(self.read_events(), is_under_way=is_under_way)
+        return None
 
-    def _summarize(self, events: Sequence[TaskEvent], *, is_under_way: bool = False) -> RunSummary:
-        request, solution = self.request(), _solution_in(events)
-        known: dict[str, Any] = {
-            "run": self.path.name,
-            "task": str(request.get("task", "")),
-            "at": str(request.get("at", "")),
-            "owner": str(request.get("owner", USER)),
-        }
-        if solution is None:
-            steps = sum(event.kind == "step" for event in events)
-            return RunSummary(**known, status="running" if is_under_way else "died", steps=steps)
-        shared = ("solved", "stopped", "tools_made", "tools_used", "calls", "tokens", "cost", "seconds")
-        return RunSummary(
-            **known,
-            **{name: getattr(solution, name) for name in shared},
-            status="stopped" if solution.stopped else "finished",
-            answer=solution.answer[:SHOWN_CHARACTERS],
-            steps=len(solution.steps),
-            actions=tuple((step.tool, step.ok) for step in solution.steps),
-        )
-
-    def progress(self) -> RunProgress:
-        """How far the run is."""
-        is_under_way = self.is_under_way()  # in this order, as in `summary`
-        events, files = self.read_events(), dict[str, int]()
-        for name, path in self.files().items():
-            with suppress(OSError):
-                files[name] = path.stat().st_size
-        return RunProgress(
-            summary=self._summarize(events, is_under_way=is_under_way),
-            events=tuple(sorted(events, key=lambda event: event.number)),
-            solution=_solution_in(events),
-            files=files,
-        )
-
-    def files(self) -> dict[str, Path]:
-        """The files that code of the run wrote, by their names; links are passed over."""
-        root, found = self.path / FILES, dict[str, Path]()
+    def file_sizes(self) -> dict[str, int]:
+        """As `RunRecord` says; links are passed over."""
+        root, found = self.path / FILES, dict[str, int]()
         for place, folders, names in os.walk(root) if not root.is_symlink() else ():
             folders.sort()
             for path in (Path(place) / name for name in sorted(names)):
                 name = path.relative_to(root).as_posix()
                 if is_file_name(name) and path.is_file() and not path.is_symlink() and len(found) < MAX_FILES:
-                    found[name] = path
+                    with suppress(OSError):
+                        found[name] = path.stat().st_size
         return found
 
+    def read_file(self, name: str) -> bytes | None:
+        """As `RunRecord` says."""
+        with suppress(OSError):
+            return (self.path / FILES / name).read_bytes() if name in self.file_sizes() else None
+        return None
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Writes a file that code of the run wrote.
+
+        Raises:
+            LibraryError: it cannot be written.
+        """
+        target = self.path / FILES / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        except OSError as failure:
+            raise unusable(target, failure) from failure
+
     def request(self) -> dict[str, Any]:
-        """The request of the run; empty where it cannot be read."""
+        """As `RunRecord` says."""
         with suppress(LibraryError, OSError, ValueError, RecursionError):
             read = json.loads(read_plain_file(self.path / REQUEST))
             return read if isinstance(read, dict) else {}
         return {}
 
-    def owner(self) -> str:
-        """To whom the run belongs; the user where nothing says so."""
-        return str(self.request().get("owner", USER))
-
     def is_under_way(self) -> bool:
-        """Whether the process that began it still works on it."""
+        """As `RunRecord` says."""
         try:
             return is_lock_held(self.path / LOCK)
         except OSError:
@@ -189,15 +166,82 @@ class RunFolder:
         return total
 
 
-def _solution_in(events: Sequence[TaskEvent]) -> Solution | None:
-    for event in reversed(events):
-        if event.kind == "finished":
-            with suppress(ValidationError):
-                return Solution.model_validate(event.data)
-    return None
+class RunFolders:
+    """The `RunRecords` of one machine."""
+
+    def __init__(self, folder: Path, max_runs: int, max_bytes: int) -> None:
+        """The folder is made when the first run begins."""
+        self._folder = folder
+        self._max_runs = max_runs
+        self._max_bytes = max_bytes
+        self._under_way: dict[str, FileLock] = {}
+        self._room = threading.Lock()
+
+    def create(self, run: str, request: dict[str, Any], owner: str) -> None:
+        """As `RunRecords` says."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as failure:
+            raise unusable(self._folder, failure) from failure
+        with self._room:
+            self._make_room(owner)
+        self._under_way[run] = RunFolder(self._folder / run).create(request)
+
+    def append_event(self, event: TaskEvent) -> None:
+        """As `RunRecords` says."""
+        try:
+            self._get(event.run).append_event(event)
+        finally:
+            if event.kind == "finished" and (lock := self._under_way.pop(event.run, None)):
+                lock.release()
+
+    def write_file(self, run: str, name: str, data: bytes) -> None:
+        """As `RunRecords` says."""
+        self._get(run).write_file(name, data)
+
+    def find(self, run: str) -> RunFolder | None:
+        """As `RunRecords` says."""
+        path = self._folder / run
+        return None if path.is_symlink() or not path.is_dir() else RunFolder(path)
+
+    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[RunFolder]:
+        """As `RunRecords` says."""
+        names = [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
+        records = [record for name in names if RUN_ID.fullmatch(name) and (record := self.find(name))]
+        own = [record for record in records if owner is None or record.owner() == owner]
+        return sorted(own, key=lambda record: (record.began_at(), record.run), reverse=True)[:limit]
+
+    def _get(self, run: str) -> RunFolder:
+        record = self.find(run)
+        if record is None:
+            raise no_run(run)
+        return record
+
+    def _make_room(self, owner: str) -> None:
+        """Removes runs that are not under way until another one of an owner fits."""
+        for left in self._folder.glob(f"{_GONE}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        sizes = {record: record.size() for record in reversed(self.newest(None))}
+        if len(sizes) < self._max_runs and sum(sizes.values()) <= self._max_bytes:
+            return  # without a look at owners and locks
+        oldest_first = [
+            (
+                record,
+                record.owner(),
+                size,
+                record.run not in self._under_way and not record.is_under_way(),
+            )
+            for record, size in sizes.items()
+        ]
+        for record in choose_surplus_runs(oldest_first, owner, self._max_runs, self._max_bytes):
+            _remove(record.path)
 
 
-def _shorten(event: TaskEvent) -> TaskEvent:
-    """The event without what makes it long: the end of a run without its steps, all else without data."""
-    data = {**event.data, "steps": []} if event.kind == "finished" else {}
-    return event.model_copy(update={"data": data, "text": event.text[:SHOWN_CHARACTERS]})
+def _remove(path: Path) -> None:
+    """Renames the folder before it is deleted, so that no reader meets half a run."""
+    aside = path.with_name(f"{_GONE}{secrets.token_hex(8)}")
+    try:
+        path.rename(aside)
+    except OSError:  # another process was first, or Windows has a file of it open
+        return
+    shutil.rmtree(aside, ignore_errors=True)

@@ -100,11 +100,10 @@ async def approve_code(number: str, digest: str | None, output: Output) -> None:
     Raises:
         UsageError: there is no terminal to ask on.
     """
-    from alita_mcp.library.grants.code_approvals import CodeApprovals
     from alita_mcp.library.grants.effective_grants import in_words
 
     async with open_library() as library:
-        asked = CodeApprovals(library.home).find(number)
+        asked = library.code_approvals.find(number)
         rights = in_words(asked.grants)
         if digest is None:
             packages, client = ", ".join(asked.packages) or "none", spell_hidden(asked.client) or "unnamed"

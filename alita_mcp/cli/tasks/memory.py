@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from alita_mcp.cli.output import Printer, columns, compact_json, require_terminal
+from alita_mcp.cli.output import Output, Printer, columns, compact_json, require_terminal
 from alita_mcp.errors import Cancelled, UsageError
 
 if TYPE_CHECKING:
-    from alita_mcp.agent.memory.store import MemoryEntry
+    from alita_mcp.agent.memory.store import MemoryEntry, StoredMemory
 
 
 async def memory(
@@ -37,6 +37,7 @@ async def memory(
         alita memory forget --all
     """
     from alita_mcp.agent.memory.store import StoredMemory
+    from alita_mcp.library.storage import open_storage
     from alita_mcp.settings import read_settings
 
     names = names or []
@@ -48,7 +49,13 @@ async def memory(
         raise UsageError(
             "`alita memory list` takes no ids.", hint=f"`alita memory show {names[0]}` shows one."
         )
-    stored = StoredMemory(read_settings().home)
+    with open_storage(read_settings()) as storage:
+        await _act(StoredMemory(storage), action, names, everything, yes, output)
+
+
+async def _act(
+    stored: StoredMemory, action: str, names: list[str], everything: bool, yes: bool, output: Output
+) -> None:
     if action == "show":
         entry = await stored.show(names[0])
         output.print_result(entry, f"{format_entries([entry])}\n{compact_json(entry.value)}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from alita_mcp.cli.output import Printer, columns
+from alita_mcp.cli.output import Output, Printer, columns
 from alita_mcp.cli.parameters import Count
 from alita_mcp.cli.tasks.text import SHOWN_ID, describe_event
 from alita_mcp.owners import USER
 from alita_mcp.texts import one_line
+
+if TYPE_CHECKING:
+    from alita_mcp.agent.runs.store import RunReader
 
 SHOWN_TASK = 60
 
@@ -32,10 +35,15 @@ async def show_runs(
         alita runs
         alita runs 3f2a
     """
-    from alita_mcp.agent.runs.store import RUNS, StoredRuns
+    from alita_mcp.agent.runs.store import StoredRuns
+    from alita_mcp.library.storage import open_storage
     from alita_mcp.settings import read_settings
 
-    stored = StoredRuns(read_settings().home / RUNS)
+    with open_storage(read_settings()) as storage:
+        await _show(StoredRuns(storage), run, limit, output)
+
+
+async def _show(stored: RunReader, run: str | None, limit: int, output: Output) -> None:
     if run is None:
         newest = await stored.list(limit)
         rows = []

@@ -33,6 +33,7 @@ from alita_mcp.library.catalogue.schema import (
     NEXT_PAGE,
     STAMP,
 )
+from alita_mcp.library.catalogue.teams import FIRST_OWNER, hide_other_teams
 from alita_mcp.library.catalogue.use import SearchCount, Use
 from alita_mcp.library.catalogue.waiting import UNREVIEWED, WAITING, UnreviewedTool, WaitingVersion
 from alita_mcp.library.rows import (
@@ -43,7 +44,7 @@ from alita_mcp.library.rows import (
     VersionRow,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
-from alita_mcp.owners import USER, Maker
+from alita_mcp.owners import USER, Maker, team_of
 from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
@@ -68,8 +69,16 @@ class Changes(NamedTuple):
 class CatalogueReader:
     """Reads the tools of one catalogue as they stand at that moment."""
 
-    def __init__(self, path: Path, with_approval: Callable[[CatalogueEntry], CatalogueEntry]) -> None:
-        """Opens a catalogue that is there; `with_approval` says of an entry whether all that it asks for is granted."""
+    def __init__(
+        self,
+        path: Path,
+        with_approval: Callable[[CatalogueEntry], CatalogueEntry],
+        team: str | None = None,
+    ) -> None:
+        """Opens a catalogue that is there; `with_approval` says of an entry whether all that it asks for is granted.
+
+        With a `team` (empty: none), only its tools are there, and those without a team.
+        """
         self._path = path
         self._with_approval = with_approval
         self._lock = threading.Lock()
@@ -85,6 +94,12 @@ class CatalogueReader:
                 check_same_thread=False,
             )
             self._db.row_factory = sqlite3.Row
+            if team is not None:
+                hide_other_teams(self._db, team, "tool", "listing")
+
+    def of_team(self, team: str) -> CatalogueReader:
+        """A reader of the tools that a team sees."""
+        return CatalogueReader(self._path, self._with_approval, team)
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""
@@ -167,6 +182,10 @@ class CatalogueReader:
         """Number of tools in each state, without deleted ones."""
         counted = self._rows("SELECT state, count(*) FROM listing WHERE state != 'deleted' GROUP BY state")
         return {row[0]: row[1] for row in counted}
+
+    def team_of(self, name: str) -> str:
+        """The team of a tool, which is that of the maker of its first version; empty where it has none."""
+        return next((team_of(owner) for owner in self._names(FIRST_OWNER, name=name)), "")
 
     def sandboxes_of(self, name: str, version: int) -> tuple[str, ...]:
         """Kinds of sandbox in which a version passed its gates; none for what is unknown."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 
 import anyio.to_thread
@@ -18,7 +20,8 @@ from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
 
-_ABOUT = "SELECT 1 FROM document_text WHERE document_text MATCH ? LIMIT 1"
+_ABOUT = "SELECT 1 FROM document_text t JOIN document d ON d.id = t.rowid WHERE document_text MATCH ? LIMIT 1"
+_KNOWN = "SELECT name FROM document WHERE name IN (SELECT value FROM json_each(?))"
 VECTORS = "vectors.lance"
 """The folder of vectors, beside the catalogue."""
 
@@ -46,6 +49,13 @@ class Finder:
         self._reader = reader
         folder = reader.path.with_name(VECTORS)
         self._vectors = VectorIndex(folder, embedder, tasks, reader, pauses) if embedder else None
+        self._is_of_team = False
+
+    def of_team(self, team: str) -> Finder:
+        """A finder of the tools that a team sees (empty: readers without one), over the same vectors."""
+        finder = copy(self)
+        finder._reader, finder._is_of_team = SearchReader(self._reader.path, team), True  # noqa: SLF001
+        return finder
 
     def track(self) -> None:
         """Notes that tools changed."""
@@ -65,7 +75,10 @@ class Finder:
 
         def rank_tools() -> Ranking:
             with self._reader.transaction() as db:
-                return rank(db, need, cosines)
+                near = cosines
+                if self._is_of_team and near is not None:
+                    near = {name: near[name] for (name,) in db.execute(_KNOWN, (json.dumps(list(near)),))}
+                return rank(db, need, near, sees_all=not self._is_of_team)
 
         return await anyio.to_thread.run_sync(rank_tools)
 
@@ -94,5 +107,5 @@ class Finder:
     def close(self) -> None:
         """Closes the files."""
         self._reader.close()
-        if self._vectors is not None:
+        if self._vectors is not None and not self._is_of_team:
             self._vectors.close()

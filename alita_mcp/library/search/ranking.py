@@ -46,11 +46,13 @@ _BM25 = """
 SELECT d.name, own, every, length(t.requests) FROM (
     SELECT rowid AS row, -bm25(document_text, 2.0, 1.0, 0.5, 0.0) AS own,
         -bm25(document_text, 2.0, 1.0, 0.5, 0.5) AS every
-    FROM document_text WHERE document_text MATCH ? ORDER BY every DESC LIMIT ?
+    FROM document_text WHERE document_text MATCH ? {seen} ORDER BY every DESC LIMIT ?
 ) m JOIN document d ON d.id = m.row JOIN document_text t ON t.rowid = m.row
 """
 """The weights are those of name, description, parameters and requests; without the requests, and with them."""
-_COUNT = "SELECT count(*) FROM document_text WHERE document_text MATCH ?"
+_COUNT = "SELECT count(*) FROM document_text WHERE document_text MATCH ? {seen}"
+_ALL, _OF_READER = "", "AND EXISTS (SELECT 1 FROM document s WHERE s.id = document_text.rowid)"
+"""Which matches count: all, or those that a reader sees who does not see every document."""
 _TEXTS = """
 SELECT d.name, t.name, t.description, t.parameters, t.requests
 FROM json_each(?) n JOIN document d ON d.name = n.value JOIN document_text t ON t.rowid = d.id
@@ -95,13 +97,18 @@ def default_calibration() -> Calibration:
     return Calibration.model_validate_json(text)
 
 
-def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None = None) -> Ranking:
+def rank(
+    db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None = None, *, sees_all: bool = True
+) -> Ranking:
     """The tools for a need, best first, by words, and by meaning where cosines are known.
+
+    Not `sees_all`: the table `document` of the connection lacks some that the full text has.
 
     The features of the best hit are `lead`: how much more of the need it covers than the next ones; `covered`: how much
     it covers; `back`: how much of its own name and description is asked for; `shared`: how many words it shares with
     the need that are no everyday ones; `margin`: how far it leads in score.
     """
+    seen = _ALL if sees_all else _OF_READER
     common, synonyms = everyday(stems), companions(stems)
     terms: dict[str, str] = {}
     """The words of the need as they were typed, by their stems."""
@@ -109,9 +116,9 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None 
         for stem in stems(word) if len(terms) < MAX_TERMS else ():
             terms.setdefault(stem, word)
     alike = {other for stem in terms for other in synonyms.get(stem, ())} - terms.keys()
-    counts = count_documents(db, terms.values())
-    by_words = score_words(db, counts)
-    for name, score in score_words(db, count_documents(db, alike)).items():
+    counts = count_documents(db, terms.values(), seen)
+    by_words = score_words(db, counts, seen)
+    for name, score in score_words(db, count_documents(db, alike, seen), seen).items():
         by_words[name] = by_words.get(name, 0.0) + SYNONYM_WEIGHT * score
     total = int(db.execute("SELECT count(*) FROM document").fetchone()[0])
     cosines = cosines or {}
@@ -129,7 +136,7 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None 
 
     own_name, description, parameters, _ = texts[order[0]]
     head = {*stems(own_name), *stems(description)}
-    counts |= count_documents(db, head - counts.keys())
+    counts |= count_documents(db, head - counts.keys(), seen)
 
     weights = {}
     for stem, word in {**{stem: stem for stem in head}, **terms}.items():
@@ -179,12 +186,13 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None 
     return Ranking(tuple(hits), features, bool(cosines))
 
 
-def count_documents(db: sqlite3.Connection, words: Iterable[str]) -> dict[str, int]:
+def count_documents(db: sqlite3.Connection, words: Iterable[str], seen: str = _ALL) -> dict[str, int]:
     """The number of documents that have each of these words."""
-    return {word: int(db.execute(_COUNT, (f'"{word}"',)).fetchone()[0]) for word in words}
+    count = _COUNT.format(seen=seen)
+    return {word: int(db.execute(count, (f'"{word}"',)).fetchone()[0]) for word in words}
 
 
-def score_words(db: sqlite3.Connection, counts: Mapping[str, int]) -> dict[str, float]:
+def score_words(db: sqlite3.Connection, counts: Mapping[str, int], seen: str = _ALL) -> dict[str, float]:
     """BM25 of the documents with most of these words.
 
     `counts` are the numbers of documents that have each word; in a large library only the rarest are looked for.
@@ -197,7 +205,8 @@ def score_words(db: sqlite3.Connection, counts: Mapping[str, int]) -> dict[str, 
             break
         asked.append(f'"{word}"')
     scores = {}
-    for name, own, every, length in db.execute(_BM25, (" OR ".join(asked), MAX_MATCHES)) if asked else ():
+    ranked = _BM25.format(seen=seen)
+    for name, own, every, length in db.execute(ranked, (" OR ".join(asked), MAX_MATCHES)) if asked else ():
         supported = min(every - own, SUPPORTED * own)
         share = min(1.0, REQUESTS_COUNTED / max(1, length))
         scores[name] = own + supported + share * (every - own - supported)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.catalogue.search_tables import is_damage
+from alita_mcp.library.catalogue.teams import hide_other_teams
 from alita_mcp.machine import is_of_the_disk, unusable
 
 BUSY_SECONDS = 10.0
@@ -23,9 +24,10 @@ FROM json_each(?) n JOIN document d ON d.name = n.value JOIN document_text t ON 
 class SearchReader:
     """The search index of one catalogue; used from several threads, one at a time."""
 
-    def __init__(self, path: Path) -> None:
-        """The file is opened with the first search."""
+    def __init__(self, path: Path, team: str | None = None) -> None:
+        """The file is opened with the first search; with a `team` (empty: none), tools of others are not there."""
         self.path = path
+        self._team = team
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
 
@@ -62,6 +64,8 @@ class SearchReader:
                     self._db = sqlite3.connect(
                         self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
                     )
+                    if self._team is not None:
+                        hide_other_teams(self._db, self._team, "document")
                     self._db.execute("PRAGMA query_only = ON")
                 self._db.execute("BEGIN")
                 try:

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
-from statistics import fmean
 
 import anyio
 import anyio.to_thread
@@ -172,6 +171,8 @@ class VectorIndex:
         """The table of the embedder, which also says how wide its cosines spread; not opened yet."""
         if self._table is not None:
             return self._table
+        from statistics import fmean  # loads numbers of many kinds, for an embedder's first use
+
         texts = [text for pair in PARAPHRASES for text in pair]
         vectors = [unit(vector) for vector in await self._embedder.embed(texts)]
         alike = fmean(map(cosine, vectors[::2], vectors[1::2]))

@@ -72,10 +72,6 @@ class SharedStore(Store):
         """Calls back in another thread after taking in what another server committed, for as long as it is open."""
         self.catalogue.follow(callback)
 
-    def disconnect(self) -> None:
-        """Closes the connections; notices that were heard are taken in before."""
-        self._database.close()
-
     def set_strangers_aside(self) -> None:
         """Drops copies of versions that the library does not have."""
         known = self.catalogue.list_known_versions()

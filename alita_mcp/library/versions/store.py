@@ -130,9 +130,6 @@ class Store:
     def call_on_changes(self, callback: Callable[[], None]) -> None:
         """Calls back in another thread after taking in what another server committed."""
 
-    def disconnect(self) -> None:
-        """Ends all talk with other servers, before `close`."""
-
     def close(self) -> None:
         """Closes the library."""
         self.catalogue.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Sequence
-from pprint import pformat
 from typing import Any
 
 from alita_mcp.syntax import expression_tree, module_tree
@@ -184,6 +183,8 @@ def _is_builtin(error: str) -> bool:
 
 def literal(value: Any) -> str:
     """A JSON value as Python source, indented for the body of a function."""
+    from pprint import pformat  # with dataclasses and more, which only publishing needs
+
     text = pformat(value, width=100, sort_dicts=False) if len(repr(value)) < 2_000 else repr(value)
     return text.replace("\n", "\n    ")
 

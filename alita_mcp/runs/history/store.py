@@ -1,15 +1,21 @@
-"""Store of runs: the newest, whole, in the memory of this process; no value of them lies on the disk."""
+"""Store of runs of code: the newest, whole, in the memory of this process; no value of them lies on the disk.
+
+Servers that share a library find one another's in its database.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 
-from alita_mcp.errors import ToolNotFound
+from alita_mcp.errors import LibraryError, ToolNotFound
+from alita_mcp.library.storage import Storage
 from alita_mcp.owners import choose_surplus
-from alita_mcp.runs.code_run import RecordedRun
+from alita_mcp.runs.code_run import RUN_ID, RecordedRun
 
 MAX_RUNS = 500
 MAX_BYTES = 16 << 20
@@ -17,6 +23,7 @@ LARGEST_BYTES = 1 << 20
 """What a run counts as that no JSON holds as it is."""
 MAX_LIKE = 20
 """So many runs of one program are looked at, the newest."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -68,3 +75,44 @@ class RunStore:
             "ran them."
         )
         raise ToolNotFound(f"There is no run {run_id[:40]!r}.", hint=hint)
+
+
+class SharedRunStore(RunStore):
+    """A store that also finds the runs of other servers; what looks like a secret stays in the memory of its own."""
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__()
+        self._files = storage.files("code_runs", MAX_RUNS, MAX_BYTES)
+
+    def add_run(self, run: RecordedRun, key: str, owner: str) -> None:
+        """As `RunStore` says; a run that cannot be written is known here alone."""
+        super().add_run(run, key, owner)
+        if run.holds_secret:
+            return
+        try:
+            self._files.write_file(f"{key}.{run.id}", json.dumps(run.model_dump()).encode(), owner)
+        except (LibraryError, ValueError, TypeError, RecursionError) as failure:
+            _log.warning("Other servers do not find the run %s: %s", run.id, failure)
+
+    def same_program(self, key: str, owner: str) -> list[RecordedRun]:
+        """As `RunStore` says; those of this server alone while the database is away."""
+        found: list[RecordedRun] = []
+        with suppress(LibraryError):
+            found = self._read(f"{key}.*", owner, MAX_LIKE)
+        return found or super().same_program(key, owner)
+
+    def find_run(self, run_id: str, owner: str) -> RecordedRun:
+        """As `RunStore` says.
+
+        Raises:
+            ToolNotFound: none of that id is known, or no longer.
+            LibraryError: another server may know it, and the database is away.
+        """
+        with suppress(ToolNotFound):
+            return super().find_run(run_id, owner)
+        found = self._read(f"*.{run_id}", owner, 1) if RUN_ID.fullmatch(run_id) else []
+        return found[0] if found else super().find_run(run_id, owner)
+
+    def _read(self, pattern: str, owner: str, limit: int) -> list[RecordedRun]:
+        files = self._files.newest(pattern, owner, limit)
+        return [RecordedRun.model_validate(json.loads(file.content)) for file in files]

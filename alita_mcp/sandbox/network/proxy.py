@@ -9,6 +9,7 @@ import re
 import ssl
 from contextlib import suppress
 from functools import cache
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import ByteStream
@@ -16,7 +17,9 @@ from anyio.abc import ByteStream
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress_policies import MeteredStream
 from alita_mcp.sandbox.network.host_patterns import is_host_name
-from alita_mcp.sandbox.network.proxy_request import ProxyRequest
+
+if TYPE_CHECKING:
+    from alita_mcp.sandbox.network.proxy_request import ProxyRequest
 
 PROXY = "http://127.0.0.1:3128"
 PROXY_VARIABLES = dict.fromkeys(
@@ -33,6 +36,8 @@ _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 async def serve(client: ByteStream, policy: EgressPolicy, idle_seconds: float = IDLE_SECONDS) -> bool:
     """Serves one connection of a program inside: one request or one tunnel; False when it broke and must be reset."""
+    from alita_mcp.sandbox.network.proxy_request import ProxyRequest  # with h11, which few calls need
+
     try:
         with anyio.fail_after(idle_seconds):
             request, data = ProxyRequest(), b""

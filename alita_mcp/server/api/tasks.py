@@ -43,7 +43,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
     async def run_task(request: Request) -> Response:
         """Starts a task and streams its events until it ends. A caller that leaves stops it."""
         new_task, owner = await read_new_task(request), read_owner(request.scope)
-        app = await shared.get()
+        app = (await shared.get()).seen_by(owner)
         if not app.tasks.has_model:
             problem = no_model_for_tasks(app.settings)
             raise Refusal(409, "no_model", problem.message, problem.hint)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.owners import team_of
 from alita_mcp.server.results.delivery import run_tool
 from alita_mcp.server.results.unreviewed import origin_if_unreviewed
 from alita_mcp.server.tools.definitions import definition_of
@@ -29,17 +30,17 @@ class LibraryTools:
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
-        self._found: dict[str, tuple[Manifest, types.Tool]] = {}
-        """Tools that were called, each with the manifest that its definition was made of."""
+        self._found: dict[tuple[str, str], tuple[Manifest, types.Tool]] = {}
+        """Tools that were called, by team and name, each with the manifest that its definition was made of."""
 
     def list_tools(self, reader: Maker) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
-        app = self._shared.current
-        if app is None:
+        if (app := self._shared.current) is None:
             return []
+        app = app.seen_by(reader.owner)
         return [_definition(entry.manifest, app, reader) for entry in app.visible_tools()]
 
-    def find_tool(self, name: str, _reader: Maker) -> types.Tool | None:
+    def find_tool(self, name: str, reader: Maker) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms.
 
         Not for readers: all of its author's words are in it.
@@ -47,15 +48,16 @@ class LibraryTools:
         if (app := self._shared.current) is None:
             return None
         try:
-            manifest = app.library.entry(name).manifest
+            manifest = app.seen_by(reader.owner).library.entry(name).manifest
         except AlitaError:
             return None
-        known, tool = self._found.get(name, (None, None))
+        key = (team_of(reader.owner), name)
+        known, tool = self._found.get(key, (None, None))
         if tool is None or known is not manifest:
             if len(self._found) >= MAX_FOUND:
                 self._found.clear()
             tool = definition_of(manifest)
-            self._found[name] = manifest, tool
+            self._found[key] = manifest, tool
         return tool
 
     async def call_tool(self, call: ToolCall) -> ToolResult:

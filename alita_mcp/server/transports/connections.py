@@ -66,9 +66,9 @@ class Connections:
         self._accepting = anyio.CancelScope()
 
     async def accept(self, listener: socket.socket, make: Callable[[], BoundedConnection]) -> None:
-        """Accepts connections until `stop_accepting`; `make` gives the protocol of each."""
+        """Accepts connections until `stop_accepting`, then closes the listener; `make` gives the protocol of each."""
         loop = asyncio.get_running_loop()
-        with self._accepting:
+        with listener, self._accepting:
             while True:
                 await anyio.wait_readable(listener)
                 places = await self._wait_for_room()
@@ -87,7 +87,7 @@ class Connections:
                         await anyio.sleep(LOOK_EVERY_S)
 
     def stop_accepting(self) -> None:
-        """Leaves newcomers to the system, which refuses them when the listener is closed."""
+        """Refuses newcomers from now on."""
         self._accepting.cancel()
 
     async def _wait_for_room(self) -> int:

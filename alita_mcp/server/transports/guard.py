@@ -20,6 +20,7 @@ from alita_mcp.server.transports.connections import mark_connection_known
 from alita_mcp.settings import Settings
 
 HEALTH_PATH = "/healthz"
+READY_PATH = "/readyz"
 PAGE_PATH = "/ui"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - recognised here, not bound to
@@ -139,11 +140,11 @@ class Guard:
         await serve(scope, receive, send)
 
     async def _serve_with_token(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # 1. The health check is open to everybody, and the pages check the session of a browser themselves; asking
-        #    for them does not make a connection a known one.
+        # 1. The checks of a balancer are open to everybody, and the pages check the session of a browser themselves;
+        #    asking for them does not make a connection a known one.
         # 2. Without the token nothing else is served.
         path = scope["path"]
-        if path == HEALTH_PATH or is_page(path):
+        if path in (HEALTH_PATH, READY_PATH) or is_page(path):
             await self._app(scope, receive, send)
         elif self._has_token(Headers(scope=scope).getlist("authorization")):
             set_owner(scope, self._owner)

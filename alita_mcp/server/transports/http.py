@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.subscriptions import ListenHandler
@@ -22,16 +25,18 @@ from alita_mcp.server.transports.connections import ConnectionLimits
 from alita_mcp.server.transports.guard import (
     EVERY_ADDRESS,
     HEALTH_PATH,
+    READY_PATH,
     host_names,
     in_brackets,
     is_page,
     refuse_open_server,
 )
+from alita_mcp.server.transports.http_token import ensure_state_key
 from alita_mcp.server.transports.local.clients import share_server
 from alita_mcp.server.transports.local.pages import LOOPBACK, Pages
 from alita_mcp.server.transports.malformed import answer_malformed
 from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
-from alita_mcp.server.transports.shutdown import wait_for_signal
+from alita_mcp.server.transports.shutdown import Drain, wait_for_signal
 from alita_mcp.server.transports.web_server import listen, serve_requests
 from alita_mcp.settings import Settings
 
@@ -42,9 +47,9 @@ RETRY_MS = 500
 """How soon a client that lost its stream is asked to come back."""
 
 
-async def until_signal(url: str, notice: str = "") -> int:
+async def until_signal(url: str, drain: Drain, notice: str = "") -> int:
     """Writes the notice and where the server listens, and waits for a signal; returns the exit status."""
-    return await wait_for_signal(f"{notice}alita: serving MCP at {url}\n")
+    return await wait_for_signal(f"{notice}alita: serving MCP at {url}\n", drain)
 
 
 async def serve_http(
@@ -57,25 +62,28 @@ async def serve_http(
     allowed_origins: Sequence[str] = (),
     server: Server[Any] | None = None,
     limits: ConnectionLimits | None = None,
-    until: Callable[[str], Awaitable[int]] = until_signal,
+    until: Callable[[str, Drain], Awaitable[int]] = until_signal,
 ) -> int:
-    """Serves for as long as `until` runs, which is given the URL; returns the exit status that it gives.
+    """Serves for as long as `until` runs, which is given the URL and how to drain; returns the status that it gives.
 
     Without a `token` none is asked for. `allowed_hosts` are further names under which clients may reach the server, as
     a proxy in front of it has; pages of the `allowed_origins` may call it from a browser. Port 0 takes a free port.
 
     Raises:
         UsageError: the address cannot be bound, or there is no token and there must be one.
+        LibraryError: as `ensure_state_key`.
     """
     from alita_mcp.server.api.tasks import api_routes
     from alita_mcp.server.build import DualEraServer, build_server
+    from alita_mcp.server.transports.readiness import Readiness
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts, allowed_origins)
+    state_key = await anyio.to_thread.run_sync(ensure_state_key, settings)
     with listen(host, port) as listener:
-        server = server or build_server(settings)
+        server = server or build_server(settings, state_key=state_key)
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
@@ -83,7 +91,8 @@ async def serve_http(
             max_request_body_size=MAX_BODY_BYTES,
             max_sessions=MAX_SESSIONS,
         )
-        routes: list[BaseRoute] = [Route(HEALTH_PATH, _health)]
+        readiness = Readiness(settings, server.shared if isinstance(server, DualEraServer) else None)
+        routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), Route(READY_PATH, readiness.answer)]
         pages = None
         bound_host, bound_port = listener.getsockname()[:2]
         if isinstance(server, DualEraServer):
@@ -106,8 +115,27 @@ async def serve_http(
         async with (
             sessions.run(),
             share_server(server, settings, pages) as stopped,
-            serve_requests(route, listener, token, names, allowed_origins, limits=limits),
+            serve_requests(route, listener, token, names, allowed_origins, limits=limits) as requests,
+            AsyncExitStack() as serving,
         ):
+
+            def end_listening() -> None:
+                """The listen streams of 2026-07-28 end with a final frame; GET streams of 2025 never do."""
+                listening = server.get_request_handler("subscriptions/listen")
+                if listening is not None and isinstance(listening.handler, ListenHandler):
+                    listening.handler.close()
+
+            if settings.metrics is not None:
+                from alita_mcp.server.transports.metrics import Metrics, serve_metrics
+
+                metrics = Metrics(settings.max_workers, readiness, sessions, requests)
+                if isinstance(server, DualEraServer):
+                    server.shared.watchers.append(lambda app: app.activity.tell(metrics.record))
+                await serving.enter_async_context(serve_metrics(settings.metrics, metrics))
+            drain = Drain(
+                partial(readiness.drain, requests, end_listening),
+                settings.drain_grace_s + settings.drain_limit_s,
+            )
             status = 0
             async with anyio.create_task_group() as waiting:
 
@@ -116,12 +144,9 @@ async def serve_http(
                     waiting.cancel_scope.cancel()
 
                 waiting.start_soon(end_when_stopped)
-                status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
+                status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}", drain)
                 waiting.cancel_scope.cancel()
-            # The listen streams of 2026-07-28 end with a final frame of their own; GET streams of 2025 never do.
-            listening = server.get_request_handler("subscriptions/listen")
-            if listening is not None and isinstance(listening.handler, ListenHandler):
-                listening.handler.close()
+            end_listening()
     return status
 
 

@@ -1,10 +1,12 @@
 """Bearer token of the HTTP server: that of ALITA_TOKEN, or of a private file that the first server of a home makes.
 
-Another such file holds the key of the pages' sessions.
+Other such files hold the key of the pages' sessions and that of the state which clients carry. Servers that share a
+library take what its database holds; the files are for a start while it is away.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import shlex
@@ -14,13 +16,16 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from alita_mcp.errors import UsageError
-from alita_mcp.private_files import read_private_file
+from alita_mcp.errors import LibraryError, UsageError
+from alita_mcp.library.storage import open_storage
+from alita_mcp.private_files import read_private_file, write_whole
 from alita_mcp.settings import Settings, check_token
 
 TOKEN_FILE = "http_token"  # noqa: S105 - its name
 PAGES_KEY_FILE = "pages_key"
-"""Both below the home."""
+STATE_KEY_FILE = "state_key"
+"""All below the home."""
+_log = logging.getLogger(__name__)
 
 
 def ensure_token(settings: Settings) -> str:
@@ -28,27 +33,40 @@ def ensure_token(settings: Settings) -> str:
 
     Raises:
         UsageError: the file cannot be made or relied on; the hint is the command that mends it.
+        LibraryError: there is no file, and the database of a shared library cannot be reached.
     """
     if settings.token is not None:
         return settings.token.get_secret_value()
-    return _ensure_file(
-        settings.home / TOKEN_FILE, "Set ALITA_TOKEN to a random text of 16 characters or more."
-    )
+    return _ensure_file(settings, TOKEN_FILE, "Set ALITA_TOKEN to a random text of 16 characters or more.")
 
 
 def ensure_pages_key(settings: Settings) -> str:
     """The key that signs the sessions of the pages. Clients have the token: with it alone they would sign their own.
 
     Raises:
-        UsageError: as `ensure_token`.
+        UsageError, LibraryError: as `ensure_token`.
     """
-    return _ensure_file(settings.home / PAGES_KEY_FILE, "Make the folder writable for you.")
+    return _ensure_file(settings, PAGES_KEY_FILE, "Make the folder writable for you.")
 
 
-def _ensure_file(path: Path, hint: str) -> str:
+def ensure_state_key(settings: Settings) -> str | None:
+    """The key that seals the state which clients carry to other servers of a library; None where there are none.
+
+    Raises:
+        UsageError, LibraryError: as `ensure_token`.
+    """
+    if not settings.library_url:
+        return None
+    return _ensure_file(settings, STATE_KEY_FILE, "Make the folder writable for you.")
+
+
+def _ensure_file(settings: Settings, name: str, hint: str) -> str:
+    path = settings.home / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not os.path.lexists(path):
+        if settings.library_url:
+            _copy_shared_secret(settings, path)
+        elif not os.path.lexists(path):
             make_token_file(path)
     except OSError as refused:
         raise UsageError(
@@ -56,6 +74,19 @@ def _ensure_file(path: Path, hint: str) -> str:
             hint=hint,
         ) from refused
     return read_token_file(path)
+
+
+def _copy_shared_secret(settings: Settings, path: Path) -> None:
+    try:
+        with open_storage(settings) as storage:
+            secret = storage.ensure_secret(path.name)
+    except LibraryError as away:
+        if not os.path.lexists(path):
+            raise
+        _log.warning("%s as it was last: %s", path, away)
+        return
+    if (read_private_file(path, holds_secrets=True) or "").strip() != secret:
+        write_whole(path, f"{secret}\n".encode(), is_private=True)
 
 
 def make_token_file(path: Path) -> None:

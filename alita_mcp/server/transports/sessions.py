@@ -72,6 +72,11 @@ class ResumableSessions(StreamableHTTPSessionManager):
     """
 
     @property
+    def count(self) -> int:
+        """How many sessions are open."""
+        return len(self._server_instances)
+
+    @property
     def event_store(self) -> EventStore | None:
         """A new store at each access: the SDK accesses it once, when it opens a session."""
         return RecentEvents()

@@ -37,7 +37,7 @@ async def serve_requests(
     *,
     limits: ConnectionLimits | None = None,
     grace_s: float = GRACE_S,
-) -> AsyncIterator[None]:
+) -> AsyncIterator[OpenRequests]:
     """Serves what arrives at a listener while the block runs; the requests under way then end within `grace_s`."""
     listener.setblocking(False)
     connections = Connections(limits)
@@ -46,7 +46,7 @@ async def serve_requests(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(web.serve, [])
         tasks.start_soon(connections.accept, listener, web.make_connection)
-        yield
+        yield requests
         connections.stop_accepting()
         web.should_exit = True
         await requests.finish(grace_s)
@@ -78,7 +78,11 @@ class OpenRequests:
     def __init__(self, app: ASGIApp, connections: Connections | None = None) -> None:
         self._app = app
         self._connections = connections
-        self._open: set[anyio.CancelScope] = set()
+        self._open: dict[anyio.CancelScope, bool] = {}
+        """Those under way, and whether their clients wait for an answer: a GET is a stream without an end."""
+        self._one_ended = anyio.Event()
+        self.ends_connections = False
+        """Whether each response ends its connection, so that the client's next one goes elsewhere."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request."""
@@ -88,18 +92,20 @@ class OpenRequests:
             nonlocal last
             last = message
             if message["type"] == "http.response.start":
-                if self._connections is not None and self._connections.is_crowded:
+                is_crowded = self._connections is not None and self._connections.is_crowded
+                if is_crowded or self.ends_connections:
                     message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
                 if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
                     message = {**message, "headers": [*message["headers"], (b"retry-after", RETRY_AFTER)]}
             await send(message)
 
         with anyio.CancelScope() as mine:
-            self._open.add(mine)
+            self._open[mine] = scope.get("method") == "POST"
             try:
                 await self._app(scope, receive, send_and_note)
             finally:
-                self._open.discard(mine)
+                del self._open[mine]
+                self._one_ended.set()
         if not mine.cancelled_caught:
             return
         # Ended by `finish`: nothing was sent yet, or a stream is open that needs its last chunk.
@@ -107,6 +113,27 @@ class OpenRequests:
             await Refusal(503, "ending", "The server is shutting down.").response()(scope, receive, send)
         elif last["type"] == "http.response.start" or last.get("more_body", False):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections.open) if self._connections is not None else 0
+
+    @property
+    def unanswered(self) -> int:
+        """How many requests wait for an answer."""
+        return sum(self._open.values())
+
+    def refuse_newcomers(self) -> None:
+        """Accepts no more connections; requests that arrive over the open ones are served."""
+        if self._connections is not None:
+            self._connections.stop_accepting()
+
+    async def wait_for_answers(self) -> None:
+        """Returns once no request waits for an answer."""
+        while self.unanswered:
+            self._one_ended = anyio.Event()
+            await self._one_ended.wait()
 
     async def finish(self, grace_s: float) -> None:
         """Waits a little for the open requests, then ends them."""

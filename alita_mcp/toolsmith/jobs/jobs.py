@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -82,6 +83,13 @@ class Job(Generic[T]):
     """Whether the outcome was told to a caller."""
     left: bool = False
     """Whether its caller gave up, and no other caller has joined."""
+
+    @property
+    def state(self) -> str:
+        """`ended`, `waiting` for a person, `queued` or `running`."""
+        if self.finished is not None:
+            return "ended"
+        return "waiting" if self.parked else "queued" if self.stage == "queued" else "running"
 
     async def enter(self, stage: str) -> None:
         """Notes the stage and tells all listeners."""
@@ -196,6 +204,10 @@ class Jobs:
     def is_busy(self) -> bool:
         """Whether work is under way that nobody has to wait for: a job that only waits for a person is none."""
         return any(job.finished is None and not job.parked for job in self._jobs.values())
+
+    def count_by_state(self) -> Counter[tuple[Tool, str]]:
+        """How many jobs of each tool are in each state."""
+        return Counter((job.tool, job.state) for job in self._jobs.values())
 
     def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
         return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]

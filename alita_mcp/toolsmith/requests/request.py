@@ -25,10 +25,8 @@ from alita_mcp.values import (
     Value,
     Varying,
 )
-from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import check_name, public_functions, several_public
 from alita_mcp.verification.code.source import parse_code
-from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
 
 _OPENS = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^`\n]*+\n", re.MULTILINE)
@@ -239,6 +237,10 @@ def make_draft(request: SynthesisRequest) -> Draft | Rejected:
         return Rejected(stage="examples", reason=reason, fix=fix)
     examples = request.tests
     if request.recorded is None:  # what a run showed is kept word for word
+        # a client waits for a server's first list, and these need most of the gates
+        from alita_mcp.verification.code.contract import read_contract
+        from alita_mcp.verification.examples.suite import fit_examples
+
         with suppress(ContractError):
             contract = read_contract(request.code, request.name, request.description)
             fitting = fit_examples(examples, contract.input_schema)

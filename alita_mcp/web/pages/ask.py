@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import mimetypes
 import tempfile
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from shutil import copyfileobj, rmtree
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
 from pydantic import ValidationError
-from sse_starlette import EventSourceResponse
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.runs.store import RunReader
-from alita_mcp.agent.values import RunProgress, Solution, Step, TaskBudget, TaskEvent, TaskRequest
+from alita_mcp.agent.values import RunProgress, Step, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app.app import App
-from alita_mcp.errors import AlitaError, ToolNotFound, UsageError
+from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.progress import ignore_stage
-from alita_mcp.toolsmith.jobs.jobs import Job
-from alita_mcp.web.rendering import render, templates
+from alita_mcp.web.rendering import render
 from alita_mcp.web.security import WEB_PAGE
 from alita_mcp.web.site import Site
 
@@ -43,8 +41,6 @@ MAX_QUERY = 2_000
 MAX_NAME = 60
 SVG = "image/svg+xml"
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", SVG})
-LOOK_EVERY_S = 0.2
-"""How often a stream looks whether its run has come on: runs of other processes tell nobody."""
 _OPENED_ALONE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 """A file that is opened by itself runs nothing and belongs to no page."""
 
@@ -86,40 +82,43 @@ def routes(site: Site) -> list[Route]:
         return RedirectResponse(f"/ui/ask/{job.id}", status_code=303)
 
     async def show_run(request: Request) -> Response:
-        run = _describe(*await _look(await site.app(), request))
-        return render(request, "run.html", run=run)
-
-    async def stream_run(request: Request) -> Response:
-        return EventSourceResponse(_follow_run(await site.app(), request), sep="\n")
+        progress = await _runs(await site.app(), request).progress(request.path_params["run"])
+        # A page that was shown `seen` asks again and again: runs of other processes tell nobody.
+        seen = f"{progress.summary.status}-{len(progress.events)}-{len(progress.files)}"
+        if request.query_params.get("seen") == seen:
+            return Response(status_code=204)
+        return render(request, "run.html", seen=seen, **_describe(progress))
 
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
-        path = await _runs(app, request).find_file(request.path_params["run"], name)
+        data = await _runs(app, request).read_file(request.path_params["run"], name)
         media_type = picture_type(name)
-        return FileResponse(
-            path,
+        # An SVG is shown in its page, but by itself it is a document.
+        disposition = "inline" if media_type not in ("", SVG) else "attachment"
+        named = f"{disposition}; filename*=utf-8''{quote(PurePosixPath(name).name, errors='replace')}"
+        return Response(
+            data,
             media_type=media_type or "application/octet-stream",
-            filename=path.name,
-            # An SVG is shown in its page, but by itself it is a document.
-            content_disposition_type="inline" if media_type not in ("", SVG) else "attachment",
-            headers=_OPENED_ALONE,
+            headers={**_OPENED_ALONE, "content-disposition": named},
         )
 
     async def stop(request: Request) -> Response:
         app, run = await site.app(), request.path_params["run"]
         summary = await _runs(app, request).summary(run)
-        job = _find_job(app, run, summary.owner)
-        if job is not None:
+        if summary.status == "running":
+            try:
+                job = app.jobs.find_job(run, "solve_task", owner=summary.owner)
+            except UsageError:
+                raise UsageError(
+                    "This run is not worked on here.", hint="Stop it where it was started."
+                ) from None
             await app.jobs.cancel(job)
-        elif summary.status == "running":
-            raise UsageError("This run is not worked on here.", hint="Stop it where it was started.")
         return RedirectResponse(f"/ui/ask/{run}", status_code=303)
 
     return [
         Route("/ui/ask", show_ask),
         Route("/ui/ask", start, methods=["POST"]),
         Route("/ui/ask/{run}", show_run),
-        Route("/ui/ask/{run}/events", stream_run),
         Route("/ui/ask/{run}/files/{name:path}", show_file),
         Route("/ui/ask/{run}/stop", stop, methods=["POST"]),
     ]
@@ -155,29 +154,13 @@ def _read_task(task: str, files: tuple[Path, ...], app: App) -> TaskRequest:
         raise UsageError("The task is too long.", hint="Put long texts into a file.") from None
 
 
-def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
-    """The job of a run that this process works on."""
-    try:
-        job: Job[Solution] = app.jobs.find_job(run, "solve_task", owner=owner)
-    except UsageError:
-        return None
-    return job if job.finished is None else None
-
-
 def _runs(app: App, request: Request) -> RunReader:
     """All runs for the person; those of its clients where the token opened the session."""
     identity = request.state.identity
     return app.tasks.runs_of(None if identity is WEB_PAGE else identity.owner)
 
 
-async def _look(app: App, request: Request) -> tuple[RunProgress, bool]:
-    """How a run stands, and whether this process works on it, so that it can be stopped."""
-    run = request.path_params["run"]
-    progress = await _runs(app, request).progress(run)
-    return progress, _find_job(app, run, progress.summary.owner) is not None
-
-
-def _describe(progress: RunProgress, is_here: bool) -> dict[str, Any]:
+def _describe(progress: RunProgress) -> dict[str, Any]:
     """What the page of a run shows; what its record has damaged is left out."""
     steps: dict[object, Step] = {}
     begun: dict[object, str] = {}
@@ -193,7 +176,6 @@ def _describe(progress: RunProgress, is_here: bool) -> dict[str, Any]:
                 plan = Plan.model_validate(event.data.get("chosen"))
     return {
         "progress": progress,
-        "is_here": is_here,
         "steps": list(steps.values()),
         "open_steps": [text for number, text in begun.items() if number not in steps],
         "plan": plan,
@@ -205,18 +187,3 @@ def picture_type(name: str) -> str:
     """The media type of a file that is shown as a picture; empty for all others."""
     found = mimetypes.guess_type(name, strict=False)[0]
     return found if found in PICTURES else ""
-
-
-async def _follow_run(app: App, request: Request) -> AsyncIterator[dict[str, str]]:
-    """How a run stands as events, each when something has come, until it has ended."""
-    template = templates().get_template("_run.html")
-    looked: tuple[RunProgress, bool] | None = None
-    with suppress(ToolNotFound):
-        while looked is None or looked[0].summary.status == "running":
-            now = await _look(app, request)
-            if now != looked:
-                csrf_token = request.state.csrf_token
-                yield {"event": "run", "data": template.render(run=_describe(*now), csrf_token=csrf_token)}
-            looked = now
-            await anyio.sleep(LOOK_EVERY_S)
-    yield {"event": "done", "data": ""}

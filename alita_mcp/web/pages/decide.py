@@ -20,7 +20,6 @@ from alita_mcp.app.app import App
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.library.catalogue.waiting import WaitingVersion
 from alita_mcp.library.grants.approving import difference, last_approved_version
-from alita_mcp.library.grants.code_approvals import CodeApprovals
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
@@ -150,7 +149,7 @@ def _read_waiting(app: App) -> dict[str, Any]:
     """All that waits, and how much that is; blocks."""
     found = app.library.waiting_versions()
     versions = [each for each in found if not each.set_aside]
-    code = CodeApprovals(app.library.home).list_waiting()
+    code = app.library.code_approvals.list_waiting()
     is_read = app.settings.review != "off"  # otherwise a review changes nothing
     unreviewed, reviews = app.library.tools.unreviewed(REVIEWS) if is_read else (0, [])
     return {

@@ -13,13 +13,11 @@ from alita_mcp.agent.interface import FileSeen, Recalled
 from alita_mcp.agent.memory.recalling import MOST_BYTES
 from alita_mcp.agent.memory.store import FOLDER, MemoryEntry, StoredMemory
 from alita_mcp.errors import LibraryError, ToolNotFound
+from alita_mcp.library.storage import Storage
 from tests.agent.memory.remembered import CODE, SUM, SUM_AGAIN, summed
+from tests.stored import everything_in
 
 SECRET = "wombat-Under-7-bridges"
-
-
-def everything_in(home: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
 
 
 async def counts(memory: StoredMemory) -> Counter[str]:
@@ -27,9 +25,9 @@ async def counts(memory: StoredMemory) -> Counter[str]:
     return Counter(each.kind for each in await memory.list())
 
 
-async def test_a_like_task_recalls_the_program_whole(home: Path) -> None:
-    await StoredMemory(home).remember(summed())
-    memory = StoredMemory(home)  # as another process
+async def test_a_like_task_recalls_the_program_whole(storage: Storage) -> None:
+    await StoredMemory(storage).remember(summed())
+    memory = StoredMemory(storage)  # as another process
     recalled = await memory.recall(SUM_AGAIN)
     (value,) = recalled.values
     assert (value.name, value.value["arguments"], value.source) == (
@@ -45,9 +43,9 @@ async def test_a_like_task_recalls_the_program_whole(home: Path) -> None:
 
 
 async def test_a_tool_is_proposed_at_the_second_like_task_and_named_to_the_model_at_the_third(
-    home: Path,
+    storage: Storage,
 ) -> None:
-    memory = StoredMemory(home)
+    memory = StoredMemory(storage)
     assert await memory.remember(summed(task="Add 17 and 4.", code="17 + 4", result=21)) is None
     code = (await memory.recall("Add 18 and 5.")).values[0].value["code"]
     second = summed("r2", "Add 18 and 5.", code=code, arguments={"number": 18, "number_value": 5}, result=23)
@@ -62,8 +60,10 @@ async def test_a_tool_is_proposed_at_the_second_like_task_and_named_to_the_model
     assert await memory.remember(second.model_copy(update={"programs": (program,)})) is None
 
 
-async def test_a_file_is_known_by_its_content_and_what_was_found_in_it(home: Path, tmp_path: Path) -> None:
-    memory, file = StoredMemory(home), tmp_path / "invoice.pdf"
+async def test_a_file_is_known_by_its_content_and_what_was_found_in_it(
+    storage: Storage, tmp_path: Path
+) -> None:
+    memory, file = StoredMemory(storage), tmp_path / "invoice.pdf"
     file.write_bytes(b"%PDF-1.7 \xff")
     assert await memory.recall("What is the total?", {"invoice.pdf": file}) == Recalled()
     text = "Invoice 17\nfor Ada\nTotal due 1,240.00 EUR\n" + "x\n" * 500
@@ -89,8 +89,8 @@ async def test_a_file_is_known_by_its_content_and_what_was_found_in_it(home: Pat
     assert await memory.recall("Which total is due?", {"copy.pdf": file}) == Recalled()
 
 
-async def test_what_is_recalled_has_at_most_400_tokens(home: Path, tmp_path: Path) -> None:
-    memory, file = StoredMemory(home), tmp_path / "wide.csv"
+async def test_what_is_recalled_has_at_most_400_tokens(storage: Storage, tmp_path: Path) -> None:
+    memory, file = StoredMemory(storage), tmp_path / "wide.csv"
     file.write_text(",".join(f"column número {at}" for at in range(300)) + "\n")
     found = tuple(f"Found ä{at} " * 60 for at in range(9))
     long = CODE + "".join(f"value_{at} = {at}\n" for at in range(900))
@@ -110,9 +110,9 @@ async def test_what_is_recalled_has_at_most_400_tokens(home: Path, tmp_path: Pat
 
 
 async def test_a_hostile_task_is_recalled_in_the_same_room_and_large_files_keep_no_program_back(
-    home: Path, tmp_path: Path
+    storage: Storage, tmp_path: Path
 ) -> None:
-    memory, large = StoredMemory(home), tmp_path / "large.csv"
+    memory, large = StoredMemory(storage), tmp_path / "large.csv"
     task = f"{SUM} {chr(0xE000) * 300}"
     await memory.remember(summed(task=task))
     large.write_text("a,b,c,d,e,f,g,h\n" + "1.5 kg,2,3,x,2024-01-02,6,7,8\n" * 45_000)
@@ -122,18 +122,18 @@ async def test_a_hostile_task_is_recalled_in_the_same_room_and_large_files_keep_
     assert "more than" in recalled.text
 
 
-async def test_a_text_of_a_file_that_orders_something_is_not_kept(home: Path, tmp_path: Path) -> None:
+async def test_a_text_of_a_file_that_orders_something_is_not_kept(storage: Storage, tmp_path: Path) -> None:
     file = tmp_path / "a.pdf"
     file.write_bytes(b"%PDF-1.7 \xff")
     text = f"Total 5 EUR. {ORDERS[0]}"
-    await StoredMemory(home).remember(
+    await StoredMemory(storage).remember(
         summed(programs=(), files=(FileSeen(name="a.pdf", path=file, text=text),))
     )
-    assert b"previous instructions" not in everything_in(home)
+    assert b"previous instructions" not in everything_in(storage)
 
 
-async def test_what_one_process_remembers_another_forgets(home: Path) -> None:
-    one, other = StoredMemory(home), StoredMemory(home)
+async def test_what_one_process_remembers_another_forgets(storage: Storage) -> None:
+    one, other = StoredMemory(storage), StoredMemory(storage)
     await one.remember(summed())
     await other.remember(summed("r2"))
     assert await counts(one) == {"program": 1}
@@ -142,20 +142,20 @@ async def test_what_one_process_remembers_another_forgets(home: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["task", "code", "arguments", "result"])
-async def test_a_program_with_a_secret_is_not_written(home: Path, place: str) -> None:
+async def test_a_program_with_a_secret_is_not_written(storage: Storage, place: str) -> None:
     said = f"the door opens with {SECRET}"
     run = {
         "task": summed(task=f"{SUM} {said}"), "code": summed(code=f"{CODE}# {said}"),
         "arguments": summed(arguments={"door": said}), "result": summed(result=[said]),
     }[place]  # fmt: skip
-    memory = StoredMemory(home, secrets=lambda: [SECRET])
+    memory = StoredMemory(storage, secrets=lambda: [SECRET])
     await memory.remember(run)
     assert not await memory.list()
-    assert SECRET.encode() not in everything_in(home)
+    assert SECRET.encode() not in everything_in(storage)
 
 
 async def test_of_a_file_with_a_secret_neither_text_nor_profile_nor_note_is_written(
-    home: Path, tmp_path: Path
+    storage: Storage, tmp_path: Path
 ) -> None:
     (tmp_path / "a.csv").write_text(f"password\n{SECRET}\n")
     (tmp_path / "b.pdf").write_bytes(b"\xff")
@@ -163,17 +163,17 @@ async def test_of_a_file_with_a_secret_neither_text_nor_profile_nor_note_is_writ
         FileSeen(name="a.csv", path=tmp_path / "a.csv"),
         FileSeen(name="b.pdf", path=tmp_path / "b.pdf", text=f"x {SECRET}", found=(f"It is {SECRET}",)),
     )
-    memory = StoredMemory(home, secrets=lambda: [SECRET])
+    memory = StoredMemory(storage, secrets=lambda: [SECRET])
     await memory.remember(summed(programs=(), files=files, notes=(f"The key is {SECRET}",)))
     assert await counts(memory) == {"file": 2}
-    assert SECRET.encode() not in everything_in(home)
+    assert SECRET.encode() not in everything_in(storage)
 
 
-async def test_secrets_that_cannot_be_read_mean_that_nothing_is_written(home: Path) -> None:
+async def test_secrets_that_cannot_be_read_mean_that_nothing_is_written(storage: Storage) -> None:
     def unreadable() -> Sequence[str]:
         raise LibraryError("The secrets file cannot be read.")
 
-    memory = StoredMemory(home, secrets=unreadable)
+    memory = StoredMemory(storage, secrets=unreadable)
     await memory.remember(summed())
     assert not await memory.list()
 
@@ -195,8 +195,10 @@ STATEMENTS = (
 )
 
 
-async def test_orders_in_a_file_are_not_noted_and_its_statements_are(home: Path, tmp_path: Path) -> None:
-    memory, file = StoredMemory(home), tmp_path / "a.csv"
+async def test_orders_in_a_file_are_not_noted_and_its_statements_are(
+    storage: Storage, tmp_path: Path
+) -> None:
+    memory, file = StoredMemory(storage), tmp_path / "a.csv"
     file.write_text("a\n1\n")
     for start in range(0, len(ORDERS), 5):
         seen = FileSeen(name="a.csv", path=file, found=(*STATEMENTS, *ORDERS[start : start + 5]))
@@ -207,25 +209,25 @@ async def test_orders_in_a_file_are_not_noted_and_its_statements_are(home: Path,
     assert await counts(memory) == {"file": 1}
 
 
-async def test_memories_are_shown_and_what_is_forgotten_is_gone_from_the_disk(home: Path) -> None:
-    memory = StoredMemory(home)
-    (home.parent / "zoo.csv").write_text("wombats\n5\n")
-    await memory.remember(summed(files=(FileSeen(name="zoo.csv", path=home.parent / "zoo.csv"),)))
+async def test_memories_are_shown_and_what_is_forgotten_is_gone_from_the_disk(storage: Storage) -> None:
+    memory = StoredMemory(storage)
+    (storage.home.parent / "zoo.csv").write_text("wombats\n5\n")
+    await memory.remember(summed(files=(FileSeen(name="zoo.csv", path=storage.home.parent / "zoo.csv"),)))
     entries = await memory.list()
     assert [await memory.show(each.id) for each in entries] == entries
     with pytest.raises(ToolNotFound, match="no memory 'program-x'"):
         await memory.show("program-x")
     (file,) = [each for each in entries if "wombats" in each.text]
     assert await memory.forget([file.id, "no-such-id"]) == 1
-    assert b"wombats" not in everything_in(home)
+    assert b"wombats" not in everything_in(storage)
     assert await counts(memory) == {"program": 1}
 
 
 WORDS = [f"{letter}{letter}ots" for letter in "abcdefghijklmn"]
 
 
-async def test_each_kind_is_bounded_and_what_is_used_stays(home: Path) -> None:
-    memory = StoredMemory(home, most=10)
+async def test_each_kind_is_bounded_and_what_is_used_stays(storage: Storage) -> None:
+    memory = StoredMemory(storage, most=10)
     for at in range(14):
         await memory.remember(summed(f"r{at}", f"Count the {WORDS[at]}.", code=f"x_{at} = 1"))
         if at == 9:  # the next one is one too many
@@ -237,7 +239,7 @@ async def test_each_kind_is_bounded_and_what_is_used_stays(home: Path) -> None:
 
 
 async def test_what_is_damaged_is_passed_over_and_written_again(home: Path) -> None:
-    memory = StoredMemory(home)
+    memory = StoredMemory(Storage(home))
     sales = home.parent / "sales.csv"
     sales.write_text("amount\n12\n")
     await memory.remember(summed(files=(FileSeen(name="sales.csv", path=sales),)))
@@ -269,33 +271,33 @@ async def test_what_is_damaged_is_passed_over_and_written_again(home: Path) -> N
 async def test_what_an_earlier_version_remembered_goes_with_the_first_new_memory(home: Path) -> None:
     (home / "memory.damaged").mkdir(parents=True)
     (home / "memory.sqlite3").write_bytes(b"SQLite format 3")
-    memory = StoredMemory(home)
+    memory = StoredMemory(Storage(home))
     assert (await memory.recall(SUM), list(await memory.list())) == (Recalled(), [])
     await memory.remember(summed())
     assert [each.name for each in os.scandir(home)] == [FOLDER]
 
 
 async def test_nothing_that_a_stranger_did_is_recalled_and_a_person_sees_all(
-    home: Path, tmp_path: Path
+    storage: Storage, tmp_path: Path
 ) -> None:
     file = tmp_path / "a.csv"
     file.write_text("a\n1\n")
     seen = (FileSeen(name="a.csv", path=file),)
-    ours, theirs = StoredMemory(home), StoredMemory(home, owner="token:a")
+    ours, theirs = StoredMemory(storage), StoredMemory(storage, owner="token:a")
     await ours.remember(summed(files=seen, notes=("by us",)))
     await theirs.remember(summed(task=f"{SUM} Theirs.", files=seen, notes=("by them",)))
     for memory in (ours, theirs):
         said = (await memory.recall(SUM_AGAIN, {"a.csv": file})).text
         is_theirs = memory is theirs
         assert ("Theirs" in said, "by them" in said, "by us" in said) == (is_theirs, is_theirs, not is_theirs)
-    assert (await StoredMemory(home, owner="token:b").recall(SUM_AGAIN)) == Recalled()
+    assert (await StoredMemory(storage, owner="token:b").recall(SUM_AGAIN)) == Recalled()
     entries = await ours.list()
     assert sorted(entry.owner for entry in entries) == ["token:a"] * 2 + ["user"] * 2
     assert len({entry.id for entry in entries}) == 4
 
 
-async def test_a_stranger_that_remembers_much_displaces_its_own(home: Path) -> None:
-    ours, theirs = (StoredMemory(home, most=10, owner=owner) for owner in ("user", "token:a"))
+async def test_a_stranger_that_remembers_much_displaces_its_own(storage: Storage) -> None:
+    ours, theirs = (StoredMemory(storage, most=10, owner=owner) for owner in ("user", "token:a"))
     for at in range(3):
         await ours.remember(summed(code=f"ours_{at} = 1"))
     for at in range(30):

@@ -15,7 +15,9 @@ import pytest
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
+from alita_mcp.library.storage import Storage
 from alita_mcp.owners import USER
+from tests.stored import everything_in
 
 KEY = "sk-proj-" + "a1B2" * 8
 
@@ -51,18 +53,32 @@ def places_in(folder: Path) -> list[Path]:
     return [folder, *folder.rglob("*")]
 
 
-def texts_in(folder: Path) -> list[str]:
-    return [place.read_text() for place in places_in(folder) if place.is_file()]
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "tasks"
 
 
 @pytest.fixture
-def runs(folder: Path) -> StoredRuns:
-    return StoredRuns(folder)
+def runs(storage: Storage) -> StoredRuns:
+    return StoredRuns(storage)
+
+
+@pytest.fixture
+def on_disk(folder: Path) -> StoredRuns:
+    return StoredRuns(Storage(folder.parent))
+
+
+def make_older(storage: Storage, number: int) -> None:
+    """Two folders that are made in the same tick of the clock have no order."""
+    if storage.database is None:
+        os.utime(storage.home / "tasks" / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
+
+
+def pass_time(storage: Storage) -> None:
+    """An hour goes by in which no server says that it lives."""
+    if storage.database is not None:
+        with storage.database.transaction() as connection:
+            connection.execute("UPDATE run SET seen = seen - interval '1 hour'")
 
 
 async def a_run(runs: StoredRuns, run: str = RUN, request: TaskRequest = TASK, **said: Any) -> None:
@@ -72,14 +88,14 @@ async def a_run(runs: StoredRuns, run: str = RUN, request: TaskRequest = TASK, *
 
 
 async def test_a_run_is_read_as_it_was_written_by_this_and_by_other_processes(
-    runs: StoredRuns, folder: Path
+    runs: StoredRuns, storage: Storage
 ) -> None:
     await runs.begin_run(RUN, TaskRequest(task="6 times 7?", hosts=("example.org",)))
     assert await runs.solution(RUN) is None
     assert (await runs.summary(RUN)).status == "running"
     await runs.append(event(1))
     await runs.append(finished(2))
-    for store in (runs, StoredRuns(folder)):
+    for store in (runs, StoredRuns(storage)):
         assert [one.number for one in await store.events(RUN)] == [1, 2]
         solution = await store.solution(RUN)
         assert solution is not None
@@ -94,10 +110,10 @@ async def test_a_run_is_read_as_it_was_written_by_this_and_by_other_processes(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX modes")
-async def test_nobody_else_may_read_a_run(runs: StoredRuns, folder: Path) -> None:
+async def test_nobody_else_may_read_a_run(on_disk: StoredRuns, folder: Path) -> None:
     before = os.umask(0)
     try:
-        await a_run(runs)
+        await a_run(on_disk)
     finally:
         os.umask(before)
     for place in places_in(folder):
@@ -116,16 +132,16 @@ async def test_an_id_is_never_a_path(runs: StoredRuns, bad: str) -> None:
         await runs.begin_run(bad, TASK)
 
 
-async def test_links_are_not_followed(runs: StoredRuns, folder: Path) -> None:
-    await a_run(runs)
+async def test_links_are_not_followed(on_disk: StoredRuns, folder: Path) -> None:
+    await a_run(on_disk)
     (folder / run_id(8)).symlink_to(folder / RUN)
     with pytest.raises(ToolNotFound):
-        await runs.events(run_id(8))
-    assert [one.run for one in await runs.list()] == [RUN]
+        await on_disk.events(run_id(8))
+    assert [one.run for one in await on_disk.list()] == [RUN]
 
 
 async def test_what_looks_like_a_key_is_never_written(
-    runs: StoredRuns, folder: Path, monkeypatch: pytest.MonkeyPatch
+    runs: StoredRuns, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTHER_API_KEY", "my-very-own-word")
     said = (
@@ -135,76 +151,81 @@ async def test_what_looks_like_a_key_is_never_written(
     await runs.begin_run(RUN, TaskRequest(task=said))
     await runs.append(event(1, text=said, data={"step": step.model_dump(mode="json"), said: 1}))
     await runs.append(finished(2, answer=said))
-    written = texts_in(folder)
-    assert len(written) >= 3
+    written = everything_in(storage)
+    assert written.count(b"use ") >= 3
     for word in (KEY, "my-very-own-word", "MIIabc", "hunter2", 'a1b2c3d4e5"'):
-        assert not any(word in text for text in written), word
+        assert word.encode() not in written, word
 
 
-async def test_damaged_lines_are_passed_over(runs: StoredRuns, folder: Path) -> None:
-    await runs.begin_run(RUN, TASK)
-    await runs.append(event(1))
+async def test_damaged_lines_are_passed_over(on_disk: StoredRuns, folder: Path) -> None:
+    await on_disk.begin_run(RUN, TASK)
+    await on_disk.append(event(1))
     with (folder / RUN / "events.jsonl").open("ab") as file:
         file.write(b'{"run": 1}\nnot json\n\xff\xfe\n[' + b"[" * 100_000 + b"\n\n")
-    await runs.append(event(2))
+    await on_disk.append(event(2))
     with (folder / RUN / "events.jsonl").open("ab") as file:
         file.write(event(3).model_dump_json().encode()[:-5])
-    assert [one.number for one in await runs.events(RUN)] == [1, 2]
+    assert [one.number for one in await on_disk.events(RUN)] == [1, 2]
     (folder / RUN / "request.json").write_bytes(b"\xff")
-    assert (await runs.summary(RUN)).task == ""
+    assert (await on_disk.summary(RUN)).task == ""
 
 
-async def test_a_summary_that_is_damaged_is_made_again_of_the_events(runs: StoredRuns, folder: Path) -> None:
-    await a_run(runs, solved=False, stopped="money", stopped_why="spent")
+async def test_a_summary_that_is_damaged_is_made_again_of_the_events(
+    on_disk: StoredRuns, folder: Path
+) -> None:
+    await a_run(on_disk, solved=False, stopped="money", stopped_why="spent")
     (folder / RUN / "summary.json").write_text("{}")
-    summary = await runs.summary(RUN)
+    summary = await on_disk.summary(RUN)
     assert (summary.status, summary.stopped) == ("stopped", "money")
     (folder / RUN / "summary.json").unlink()
     (folder / RUN / "events.jsonl").write_text(event(1, "finished").model_dump_json() + "\n")
-    assert (await runs.summary(RUN)).status == "died"
+    assert (await on_disk.summary(RUN)).status == "died"
 
 
 LEAVES_A_RUN = """
 import sys, anyio
-from pathlib import Path
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import TaskEvent, TaskRequest
+from alita_mcp.library.storage import open_storage
+from alita_mcp.settings import Settings
 async def work():
-    runs = StoredRuns(Path(sys.argv[1]))
-    await runs.begin_run(sys.argv[2], TaskRequest(task="t"))
-    await runs.append(TaskEvent(run=sys.argv[2], number=1, at="", kind="started", text="begun"))
-    print("begun", flush=True)
-    sys.stdin.read()
+    with open_storage(Settings(home=sys.argv[1], library=sys.argv[2] or None)) as storage:
+        runs = StoredRuns(storage)
+        await runs.begin_run(sys.argv[3], TaskRequest(task="t"))
+        await runs.append(TaskEvent(run=sys.argv[3], number=1, at="", kind="started", text="begun"))
+        print("begun", flush=True)
+        sys.stdin.read()
 anyio.run(work)
 """
 
 
 @pytest.mark.process
-async def test_a_run_whose_process_was_killed_has_died(folder: Path) -> None:
-    words = [sys.executable, "-c", LEAVES_A_RUN, str(folder), RUN]
-    runs = StoredRuns(folder)
+async def test_a_run_whose_process_was_killed_has_died(storage: Storage, runs: StoredRuns) -> None:
+    url = storage.database._url if storage.database else ""
+    words = [sys.executable, "-c", LEAVES_A_RUN, str(storage.home), url, RUN]
     async with await anyio.open_process(words) as process:
         assert process.stdout is not None
         assert await process.stdout.receive()
         assert (await runs.summary(RUN)).status == "running"
         process.kill()
         await process.wait()
+    pass_time(storage)
     assert [one.number for one in await runs.events(RUN)] == [1]
     assert (await runs.summary(RUN)).status == "died"
     assert await runs.solution(RUN) is None
 
 
-async def test_the_oldest_runs_that_have_ended_make_room(folder: Path) -> None:
-    runs = StoredRuns(folder, max_runs=3, max_bytes=50_000)
+async def test_the_oldest_runs_that_have_ended_make_room(storage: Storage) -> None:
+    runs = StoredRuns(storage, max_runs=3, max_bytes=50_000)
     await runs.begin_run(run_id(0), TASK)  # under way, and the oldest
     for number in range(1, 6):
         await a_run(runs, run_id(number))
-        os.utime(folder / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
+        make_older(storage, number)
     assert {one.run for one in await runs.list()} == {run_id(number) for number in (0, 4, 5)}
     await runs.append(event(1, run=run_id(0), text="x" * 50_000))
     await runs.begin_run(run_id(9), TASK)
     assert {one.run for one in await runs.list()} == {run_id(0), run_id(9)}
-    assert not [place for place in places_in(folder) if place.name.startswith(".gone")]
+    assert not [place for place in places_in(storage.home) if place.name.startswith(".gone")]
 
 
 async def test_many_events_at_once_are_each_a_whole_line(runs: StoredRuns) -> None:
@@ -230,8 +251,8 @@ async def test_an_event_that_is_far_too_long_is_kept_without_its_data_and_the_en
 async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LibraryError):
-        await StoredRuns(tmp_path / "file" / "tasks").begin_run(RUN, TASK)
-    runs = StoredRuns(tmp_path / "tasks")
+        await StoredRuns(Storage(tmp_path / "file")).begin_run(RUN, TASK)
+    runs = StoredRuns(Storage(tmp_path))
     await runs.begin_run(RUN, TASK)
     with pytest.raises(LibraryError):
         await runs.begin_run(RUN, TASK)
@@ -242,20 +263,20 @@ async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path)
 
 
 async def test_events_of_an_earlier_version_name_the_agent_that_took_a_step(
-    runs: StoredRuns, folder: Path
+    on_disk: StoredRuns, folder: Path
 ) -> None:
-    await a_run(runs)
+    await a_run(on_disk)
     place = folder / RUN / "events.jsonl"
     place.write_text(place.read_text().replace('"number":', '"agent":"1","number":'))
-    assert len(await runs.events(RUN)) == 2
-    solution = await runs.solution(RUN)
+    assert len(await on_disk.events(RUN)) == 2
+    solution = await on_disk.solution(RUN)
     assert solution is not None
     assert solution.steps[0].observation == "42"
 
 
 async def test_a_run_of_an_earlier_version_is_the_users_and_a_person_sees_all(folder: Path) -> None:
     """What an owner reaches of another: tests/server/test_owners.py."""
-    runs = StoredRuns(folder)
+    runs = StoredRuns(Storage(folder.parent))
     for run in (RUN, run_id(8)):
         await runs.begin_run(run, TASK, "token:a")
     request = folder / run_id(8) / "request.json"
@@ -267,15 +288,15 @@ async def test_a_run_of_an_earlier_version_is_the_users_and_a_person_sees_all(fo
 
 
 async def test_a_strangers_runs_make_room_before_anybody_loses_what_fits_into_a_fair_share(
-    folder: Path,
+    storage: Storage,
 ) -> None:
-    runs = StoredRuns(folder, max_runs=6, max_bytes=60_000)
+    runs = StoredRuns(storage, max_runs=6, max_bytes=60_000)
 
     async def begin(number: int, owner: str, size: int = 10) -> None:
         await runs.begin_run(run_id(number), TASK, owner)
         await runs.append(event(1, run=run_id(number), text="x" * size))
         await runs.append(finished(2, run_id(number)))
-        os.utime(folder / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
+        make_older(storage, number)
 
     for number in (1, 2):
         await begin(number, "token:a")
@@ -285,3 +306,32 @@ async def test_a_strangers_runs_make_room_before_anybody_loses_what_fits_into_a_
         await begin(number, "token:b", 20_000)
     assert {one.run for one in await runs.of_owner("token:a").list()} == {run_id(1), run_id(2)}
     assert run_id(22) in {one.run for one in await runs.of_owner("token:b").list()}
+
+
+async def test_texts_that_no_database_holds_are_read_back(runs: StoredRuns) -> None:
+    await runs.begin_run(RUN, TaskRequest(task="a\x00b"))
+    await runs.append(event(1, text="a\x00b \ud800", data={"\udfff": ["\x00", "\ud800"]}))
+    await runs.append(finished(2, answer="\x00\ud83d"))
+    (first, _) = await runs.events(RUN)
+    assert (first.text, first.data) == ("a\x00b ?", {"\ufffd\ufffd\ufffd": ["\x00", "?"]})
+    summary = await runs.summary(RUN)
+    assert (summary.task, summary.answer) == ("a\x00b", "\x00?")
+
+
+async def test_files_of_a_run_are_read_elsewhere_and_go_with_it(storage: Storage) -> None:
+    runs, elsewhere = StoredRuns(storage, max_runs=1), StoredRuns(storage)
+    await runs.begin_run(RUN, TASK, "token:a")
+    large = os.urandom(8 << 20)
+    for name, data in {"sub/a b é.bin": large, "empty": b""}.items():
+        await anyio.to_thread.run_sync(runs.write_file, RUN, name, data)
+    owner = elsewhere.of_owner("token:a")
+    assert await owner.read_file(RUN, "sub/a b é.bin") == large
+    assert (await owner.progress(RUN)).files == {"empty": 0, "sub/a b é.bin": len(large)}
+    for reader, name in ((owner, "sub"), (owner, "../request.json"), (elsewhere.of_owner(USER), "empty")):
+        with pytest.raises(ToolNotFound):
+            await reader.read_file(RUN, name)
+    await runs.append(finished(1))
+    await runs.begin_run(run_id(8), TASK)
+    with pytest.raises(ToolNotFound):
+        await owner.read_file(RUN, "empty")
+    assert large[:100] not in everything_in(storage)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from alita_mcp.agent.interface import AskPerson, OnEvent
-from alita_mcp.agent.runs.store import RUNS, RunReader, StoredRuns
+from alita_mcp.agent.runs.store import RunReader, StoredRuns
 from alita_mcp.agent.values import EventKind, Solution, TaskEvent, TaskRequest
+from alita_mcp.library.storage import Storage
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import read_settings
 
@@ -101,4 +102,4 @@ class ScriptedFlow:
 
 def kept_runs() -> StoredRuns:
     """The runs of this test's home."""
-    return StoredRuns(read_settings().home / RUNS)
+    return StoredRuns(Storage(read_settings().home))

@@ -1,0 +1,99 @@
+"""Bounded files in the database of a shared library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alita_mcp.library.bounded_files import StoredFile
+from alita_mcp.owners import choose_surplus
+
+if TYPE_CHECKING:
+    from alita_mcp.postgres.database import Database
+
+
+class BoundedRows:
+    """The `BoundedFiles` of several servers."""
+
+    def __init__(self, database: Database, kind: str, max_files: int, max_bytes: int) -> None:
+        self._database = database
+        self._kind = kind
+        self._max_files = max_files
+        self._max_bytes = max_bytes
+
+    def write_file(self, name: str, content: bytes, owner: str) -> bool:
+        """As `BoundedFiles` says."""
+        with self._database.transaction() as connection:
+            # One writer of a kind at a time: the bound holds for all servers together.
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext('kept'), hashtext(%s))", (self._kind,))
+            connection.execute(
+                """
+                INSERT INTO kept (kind, owner, name, content) VALUES (%s, %s, %s, %s)
+                ON CONFLICT (kind, owner, name) DO UPDATE SET content = excluded.content, used = excluded.used
+                """,
+                (self._kind, owner, name, content),
+            )
+            oldest_first = [
+                ((row["owner"], row["name"]), row["owner"], row["bytes"])
+                for row in connection.execute(
+                    "SELECT owner, name, octet_length(content) AS bytes FROM kept WHERE kind = %s ORDER BY used",
+                    (self._kind,),
+                )
+            ]
+            surplus = choose_surplus(oldest_first, owner, self._max_files, self._max_bytes)
+            if surplus:
+                connection.execute(
+                    """
+                    DELETE FROM kept WHERE kind = %s
+                    AND (owner, name) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
+                    """,
+                    (self._kind, *map(list, zip(*surplus, strict=True))),
+                )
+        return (owner, name) not in surplus
+
+    def read_file(self, name: str, owner: str) -> bytes | None:
+        """As `BoundedFiles` says."""
+        found = self.newest(name, owner, 1)
+        return found[0].content if found else None
+
+    def newest(self, pattern: str, owner: str | None, limit: int) -> list[StoredFile]:
+        """As `BoundedFiles` says."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                """
+                SELECT name, owner, content FROM kept
+                WHERE kind = %s AND name LIKE %s AND owner = coalesce(%s, owner) ORDER BY used DESC LIMIT %s
+                """,
+                (self._kind, pattern.replace("*", "%"), owner, limit),
+            ).fetchall()
+        return [StoredFile(**row) for row in reversed(rows)]
+
+    def replace_file(self, file: StoredFile, content: bytes | None) -> bool:
+        """As `BoundedFiles` says."""
+        place = (self._kind, file.owner, file.name, file.content)
+        with self._database.transaction() as connection:
+            if content is None:
+                done = connection.execute(
+                    "DELETE FROM kept WHERE kind = %s AND owner = %s AND name = %s AND content = %s", place
+                )
+            else:
+                done = connection.execute(
+                    """
+                    UPDATE kept SET content = %s, used = DEFAULT
+                    WHERE kind = %s AND owner = %s AND name = %s AND content = %s
+                    """,
+                    (content, *place),
+                )
+        return done.rowcount == 1
+
+    def touch(self, name: str, owner: str) -> None:
+        """As `BoundedFiles` says."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE kept SET used = DEFAULT WHERE kind = %s AND owner = %s AND name = %s",
+                (self._kind, owner, name),
+            )
+
+    def clear(self) -> None:
+        """As `BoundedFiles` says."""
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM kept WHERE kind = %s", (self._kind,))

@@ -1,0 +1,138 @@
+"""Metrics of one server for Prometheus, on an address of their own; the only user of prometheus_client.
+
+As exporters do, it asks for no token: the address is for operators alone, and no label names a tool or a person.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+
+from alita_mcp import __version__
+from alita_mcp.app import App
+from alita_mcp.app.activity import Activity, Work
+from alita_mcp.errors import UsageError
+from alita_mcp.extras import extra_imports
+from alita_mcp.sandbox.choose import LazySandbox
+from alita_mcp.sandbox.workers.pooled import PooledSandbox
+
+with extra_imports("team", "ALITA_METRICS"):
+    from prometheus_client import (
+        GC_COLLECTOR,
+        PROCESS_COLLECTOR,
+        CollectorRegistry,
+        Histogram,
+        start_http_server,
+    )
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+    from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from alita_mcp.server.transports.readiness import Readiness
+    from alita_mcp.server.transports.sessions import ResumableSessions
+    from alita_mcp.server.transports.web_server import OpenRequests
+
+SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 1200)
+"""Bounds of the histogram: from a warm call to a task."""
+
+
+class Metrics(Collector):
+    """What a server counts, and what it reads when it is asked."""
+
+    def __init__(
+        self, max_workers: int, readiness: Readiness, sessions: ResumableSessions, requests: OpenRequests
+    ) -> None:
+        self._max_workers = max_workers
+        self._readiness, self._sessions, self._requests = readiness, sessions, requests
+        self._loop = anyio.lowlevel.current_token()
+        self.registry = CollectorRegistry()
+        self._work = Histogram(
+            "alita_work_seconds",
+            "Searches, calls of tools, syntheses, runs of code and tasks that ended here.",
+            ("kind", "outcome"),
+            registry=self.registry,
+            buckets=SECONDS,
+        )
+        for collector in (self, PROCESS_COLLECTOR, GC_COLLECTOR):
+            self.registry.register(collector)
+
+    def record(self, event: Activity | Work) -> None:
+        """Counts work that ended; a listener of the feed."""
+        if isinstance(event, Work) and event.outcome:
+            self._work.labels(event.kind, event.outcome).observe(max(0.0, event.changed - event.began))
+
+    def collect(self) -> Iterator[Metric]:
+        """The state of now, read on the event loop for the thread that was asked."""
+        yield from anyio.from_thread.run_sync(lambda: [*self._read()], token=self._loop)
+
+    def _read(self) -> Iterator[Metric]:
+        readiness, app = self._readiness, self._readiness.app
+        yield InfoMetricFamily("alita_build", "This server.", value={"version": __version__})
+        yield _gauge("draining", "Whether the server was told to end.", readiness.is_draining)
+        yield _gauge("sessions", "Sessions of protocols before 2026-07-28.", self._sessions.count)
+        yield _gauge("connections", "HTTP connections.", self._requests.connections)
+        yield _gauge(
+            "requests_unanswered", "HTTP requests that wait for an answer.", self._requests.unanswered
+        )
+        if app is not None:
+            yield from self._read_pool(app)
+            yield from _read_jobs(app)
+
+    def _read_pool(self, app: App) -> Iterator[Metric]:
+        sandbox: object = app.sandbox.chosen if isinstance(app.sandbox, LazySandbox) else app.sandbox
+        if not isinstance(sandbox, PooledSandbox):
+            return
+        now, most = sandbox.figures(), self._max_workers
+        workers = GaugeMetricFamily("alita_sandbox_workers", "Workers of the sandbox.", labels=("state",))
+        workers.add_metric(("busy",), now.busy)
+        workers.add_metric(("idle",), now.idle)
+        yield workers
+        yield _gauge("sandbox_workers_limit", "ALITA_MAX_WORKERS.", most)
+        yield _gauge("sandbox_waiting", "Calls that wait for a worker.", now.waiting)
+        ratio = (now.busy + now.waiting) / most
+        yield _gauge("sandbox_utilization_ratio", "Workers in use or waited for; 1 is all of them.", ratio)
+        started = CounterMetricFamily("alita_sandbox_workers_started", "Workers that were started.")
+        started.add_metric((), now.started)
+        reused = CounterMetricFamily("alita_sandbox_workers_reused", "Calls that a running worker took.")
+        reused.add_metric((), now.reused)
+        yield from (started, reused)
+
+
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"alita_{name}", meaning, value=value)
+
+
+def _read_jobs(app: App) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily("alita_jobs", "Jobs that are kept here.", labels=("tool", "state"))
+    for (tool, state), count in app.jobs.count_by_state().items():
+        jobs.add_metric((tool, state), count)
+    yield jobs
+
+
+@asynccontextmanager
+async def serve_metrics(address: str, metrics: Metrics) -> AsyncIterator[None]:
+    """Serves `/metrics` at `ADDRESS:PORT` while the block runs; port 0 takes a free port.
+
+    Raises:
+        UsageError: the address cannot be bound.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        server, _thread = start_http_server(int(port), host.strip("[]"), metrics.registry)
+    except OSError as refused:
+        raise UsageError(
+            f"Cannot serve metrics at {address}: {refused}.", hint="Set ALITA_METRICS to another address."
+        ) from refused
+    sys.stderr.write(f"alita: serving metrics at http://{host}:{server.server_port}/metrics\n")
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(server.shutdown)
+        server.server_close()
