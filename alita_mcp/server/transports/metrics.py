@@ -81,8 +81,19 @@ class Metrics(Collector):
             "requests_unanswered", "HTTP requests that wait for an answer.", self._requests.unanswered
         )
         if app is not None:
+            yield from self._read_checks(app)
             yield from self._read_pool(app)
             yield from _read_jobs(app)
+
+    def _read_checks(self, app: App) -> Iterator[Metric]:
+        self._readiness.begin_checks()  # the next scrape reads what they found
+        works = GaugeMetricFamily("alita_works", "Whether a part works, as /readyz says.", labels=("part",))
+        for name, check in self._readiness.checks.items():
+            works.add_metric((name,), check.works)
+        yield works
+        if app.library.storage.database is not None:
+            seconds = self._readiness.checks["database"].seconds or 0.0
+            yield _gauge("database_seconds", "How long the last empty transaction took.", seconds)
 
     def _read_pool(self, app: App) -> Iterator[Metric]:
         sandbox: object = app.sandbox.chosen if isinstance(app.sandbox, LazySandbox) else app.sandbox

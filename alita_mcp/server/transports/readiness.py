@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
@@ -17,12 +21,82 @@ from alita_mcp.server.shared_app import SharedApp
 from alita_mcp.server.transports.web_server import OpenRequests
 from alita_mcp.settings import Settings
 
-CHECK_EVERY_S = 10.0
-"""How long a run of the sandbox counts."""
+if TYPE_CHECKING:
+    from alita_mcp.postgres.database import Database
+
+ANSWER_WITHIN_S = 1.0
+"""How long an answer waits for checks that are under way."""
 LOOK_EVERY_S = 0.1
-CHECK = Job(code="def check() -> int:\n    return 1\n", function="check", arguments={})
+CODE = Job(code="def check() -> int:\n    return 1\n", function="check", arguments={})
 
 log = logging.getLogger(__name__)
+
+
+class Check:
+    """One part of a server, looked at when somebody asks; until the first success it does not work."""
+
+    def __init__(
+        self, look: Callable[[App], Awaitable[None]], every_s: float, bears_s: float, hangs_s: float
+    ) -> None:
+        """It stops working when looks fail for more than `bears_s`, or one takes more than `hangs_s`."""
+        self._look, self._every_s, self._bears_s, self._hangs_s = look, every_s, bears_s, hangs_s
+        self._due = self._failing_since = -math.inf
+        self._began: float | None = None
+        self.seconds: float | None = None
+        """How long the last look took that succeeded."""
+        self.ended = anyio.Event()
+
+    @property
+    def works(self) -> bool:
+        """Whether the part works, as far as is known now."""
+        now = anyio.current_time()
+        hangs = self._began is not None and now - self._began > self._hangs_s
+        return self.seconds is not None and now - self._failing_since <= self._bears_s and not hangs
+
+    def begin(self, shared: SharedApp, app: App) -> None:
+        """Looks in the background, unless it is looking or did so just now."""
+        if self._began is None and anyio.current_time() >= self._due:
+            self._began, self.ended = anyio.current_time(), anyio.Event()
+            shared.tasks.start_soon(self._run, app, self._began)
+
+    async def _run(self, app: App, began: float) -> None:
+        try:
+            await self._look(app)
+            self.seconds, self._failing_since = anyio.current_time() - began, math.inf
+        except Exception as failure:  # noqa: BLE001 - a check must not end the server
+            if not math.isfinite(self._failing_since):
+                log.warning("not ready: %s", failure)
+                self._failing_since = began
+        finally:
+            self._began, self._due = None, anyio.current_time() + self._every_s
+            self.ended.set()
+
+
+async def run_code(app: App) -> None:
+    """Runs one line of code in the sandbox; a full sandbox works.
+
+    Raises:
+        SandboxError: it does not run.
+    """
+    with suppress(SandboxBusy):
+        result = await app.sandbox.run(CODE)
+        if not result.ok:
+            raise SandboxError(f"The sandbox does not run: {result.status} {result.message}")
+
+
+async def reach_database(app: App) -> None:
+    """Sends the database a statement; a library without one needs none.
+
+    Raises:
+        LibraryError: it does not answer.
+    """
+
+    def ask(database: Database) -> None:
+        with database.transaction() as connection:
+            connection.execute("SELECT 1")
+
+    if app.library.storage.database is not None:
+        await anyio.to_thread.run_sync(ask, app.library.storage.database, abandon_on_cancel=True)
 
 
 class Readiness:
@@ -32,9 +106,12 @@ class Readiness:
         """Without an App to share, as in tests of the transport, only the drain counts."""
         self._settings = settings
         self._shared = shared
-        self._checked_at = -CHECK_EVERY_S
-        self._is_checking = False
-        self._sandbox_runs = False
+        self.checks = {
+            # the verdict stands while the line waits for a place
+            "sandbox": Check(run_code, every_s=10.0, bears_s=0.0, hangs_s=math.inf),
+            # its poll: what is shorter is seen by nobody
+            "database": Check(reach_database, every_s=1.0, bears_s=5.0, hangs_s=5.0),
+        }
         self.is_draining = False
 
     @property
@@ -42,36 +119,34 @@ class Readiness:
         """The App if it is open now."""
         return self._shared.current if self._shared else None
 
-    async def answer(self, _request: Request) -> JSONResponse:
-        """200, or 503 with the parts that keep this server from serving; nothing that a stranger must not know."""
-        reasons = ["draining"] * self.is_draining
-        if self._shared is not None:
-            try:
-                app = await self._shared.get()
-                reasons += await self._find_problems(app, self._shared)
-            except (AlitaError, RuntimeError, OSError):  # its opening failed, which was logged
-                reasons.append("library")
+    def begin_checks(self) -> None:
+        """Looks at each part of the App, if it is open and that is due."""
+        if self._shared is not None and self._shared.current is not None:
+            for check in self.checks.values():
+                check.begin(self._shared, self._shared.current)
+
+    async def answer(self, request: Request) -> JSONResponse:
+        """200, or 503 with the parts that keep this server from serving, without those to `exclude`.
+
+        It says nothing that a stranger must not know.
+        """
+        reasons = ["draining"] if self.is_draining else await self._find_problems()
+        reasons = [reason for reason in reasons if reason not in request.query_params.getlist("exclude")]
         status = {"status": "not ready", "reasons": reasons} if reasons else {"status": "ready"}
         return JSONResponse(status, 503 if reasons else 200)
 
-    async def _find_problems(self, app: App, shared: SharedApp) -> list[str]:
-        if not self._is_checking and anyio.current_time() - self._checked_at >= CHECK_EVERY_S:
-            self._is_checking = True
-            shared.tasks.start_soon(self._check_sandbox, app)
-        return [] if self._sandbox_runs else ["sandbox"]
-
-    async def _check_sandbox(self, app: App) -> None:
-        """Runs one line of code; while that waits, the last verdict stands: a full sandbox is none that fails."""
+    async def _find_problems(self) -> list[str]:
+        if self._shared is None:
+            return []
         try:
-            self._sandbox_runs = (await app.sandbox.run(CHECK)).ok
-        except SandboxBusy:
-            self._sandbox_runs = True
-        except SandboxError as failure:
-            if self._sandbox_runs or self._checked_at < 0:
-                log.warning("not ready: %s", failure)
-            self._sandbox_runs = False
-        finally:
-            self._checked_at, self._is_checking = anyio.current_time(), False
+            await self._shared.get()
+        except (AlitaError, RuntimeError, OSError):  # its opening failed, which was logged
+            return ["library"]
+        self.begin_checks()
+        with anyio.move_on_after(ANSWER_WITHIN_S):
+            for check in self.checks.values():
+                await check.ended.wait()
+        return [name for name, check in self.checks.items() if not check.works]
 
     async def drain(self, requests: OpenRequests, end_listening: Callable[[], None]) -> None:
         """Leaves the balancer without a lost call; `end_listening` ends streams that would never end by themselves."""
