@@ -16,34 +16,47 @@ _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def read_private_file(path: Path, *, holds_secrets: bool = False) -> str | None:
-    """The text of a file; None where there is none.
+    """The text of a file that the person alone may have written; None where there is none.
 
     Raises:
-        UsageError: it is a link or no regular file, belongs to another user, others may write it (with `holds_secrets`:
-            access it), or it is no text of at most 1 MB; no message holds what it contains.
+        UsageError: as `read_small_file`; or it is a link, belongs to another user, or others may write it (with
+            `holds_secrets`: access it).
     """
-    place = shlex.quote(str(path))
+    content = read_small_file(path, forbidden=0o077 if holds_secrets else 0o022)
+    return None if content is None else content.decode("utf-8-sig")
+
+
+def read_small_file(path: Path, *, forbidden: int = 0) -> bytes | None:
+    """What a file of UTF-8 text holds; None where there is none.
+
+    With `forbidden`, bits of its mode that must not be set, it must be the person's own.
+
+    Raises:
+        UsageError: it is a link or no regular file, larger than 1 MB, not UTF-8, not the person's alone, or cannot be
+            read; no message holds what it contains.
+    """
 
     def refusal(problem: str, hint: str) -> UsageError:
         return UsageError(f"Cannot use {path}: {problem}.", hint=hint)
 
+    not_regular = refusal("it is not a regular file", "Put a file in its place, or remove it.")
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _SAFELY)) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
-                raise refusal("it is not a regular file", "Put a file in its place, or remove it.")
-            if os.name == "posix" and found.st_uid not in (os.geteuid(), 0):
-                command = f'chown "$(id -un)" {place}'
+                raise not_regular
+            if os.name == "posix" and forbidden and found.st_uid not in (os.geteuid(), 0):
+                command = f'chown "$(id -un)" {shlex.quote(str(path))}'
                 raise refusal(f"it belongs to another user ({found.st_uid})", f"Run: {command}")
-            if os.name == "posix" and found.st_mode & (0o077 if holds_secrets else 0o022):
-                what = "access" if holds_secrets else "write"
-                mode = stat.S_IMODE(found.st_mode)
-                raise refusal(f"others may {what} it (mode {mode:o})", f"Run: chmod 600 {place}")
+            if os.name == "posix" and found.st_mode & forbidden:
+                what, mode = "access" if forbidden & 0o044 else "write", stat.S_IMODE(found.st_mode)
+                command = f"chmod 600 {shlex.quote(str(path))}"
+                raise refusal(f"others may {what} it (mode {mode:o})", f"Run: {command}")
             content = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except IsADirectoryError:
-        raise refusal("it is not a regular file", "Put a file in its place, or remove it.") from None
+        raise not_regular from None
     except OSError as unreadable:
         if unreadable.errno in (errno.ELOOP, errno.EMLINK):
             raise refusal("it is a link", "Put the file itself in its place, or remove it.") from None
@@ -53,10 +66,11 @@ def read_private_file(path: Path, *, holds_secrets: bool = False) -> str | None:
     if len(content) > MAX_BYTES:
         raise refusal(f"it is larger than {MAX_BYTES >> 20} MB", "Remove what does not belong there.")
     try:
-        return content.decode("utf-8-sig")
+        content.decode()
     except UnicodeDecodeError as wrong:
         line = content.count(b"\n", 0, wrong.start) + 1
         raise refusal(f"line {line} is not UTF-8 text", "Save it as UTF-8, or remove it.") from None
+    return content
 
 
 def write_whole(path: Path, content: bytes, *, like: Path | None = None, is_private: bool = False) -> None:

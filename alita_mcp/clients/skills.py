@@ -13,10 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from alita_mcp import __version__
-from alita_mcp.clients.changes import Change, read_file, wired_clients
+from alita_mcp.clients.changes import Change, find_clients
 from alita_mcp.clients.table import KEY, PLUGIN, READS_SKILLS
 from alita_mcp.errors import UsageError
-from alita_mcp.private_files import write_whole
+from alita_mcp.private_files import read_small_file, write_whole
 
 ORIGIN = "alita-mcp-server"
 SHARED_SKILL = Path("~/.agents/skills", KEY, "SKILL.md")
@@ -24,22 +24,22 @@ SHARED_SKILL = Path("~/.agents/skills", KEY, "SKILL.md")
 HOOK = "alita_mcp.server.transports.local.hook"
 
 
-def plan_own_files(change: Change, *, remove: bool) -> dict[Path, bytes | None]:
+def plan_own_files(change: Change) -> dict[Path, bytes | None]:
     """What the files that go with a client's configuration become, as far as that changes; None: they go.
 
     Raises:
         UsageError: a file there is somebody else's.
     """
-    wanted = {}
-    if change.name == PLUGIN:
+    wanted, remove = {}, change.entry is None
+    if change.client.name == PLUGIN:
         wanted = plugin_files(change.file)
-    elif change.name in READS_SKILLS:
-        others = {each.name for each in wired_clients()} - {change.name}
+    elif change.client.name in READS_SKILLS:
+        others = {each.client.name for each in find_clients() if each.is_wired} - {change.client.name}
         if not (remove and others & READS_SKILLS):
             wanted = {SHARED_SKILL.expanduser(): skill()}
     planned = {}
     for file, content in wanted.items():
-        before, after = read_file(file, file), None if remove else content
+        before, after = read_small_file(file), None if remove else content
         if before is not None and ORIGIN.encode() not in before:
             raise UsageError(f"{file} is not this server's.", hint="Move it away, then try again.")
         if before != after:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,8 +17,6 @@ KEY = "alita"
 """Our name in every client's configuration."""
 PLUGIN = "claude-code-plugin"
 """Claude Code with the server as a plugin, which brings a skill and hooks."""
-
-Format = Literal["json", "toml", "yaml"]
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,10 @@ class Remote(NamedTuple):
 class Client:
     """One client: its file, what it needs beyond the file, the key that holds the servers, and one entry's shape."""
 
+    name: str
+    """As `alita install` takes it; also its program on PATH, unless `program` names another."""
     title: str
-    file: Path
+    file: str
     """Relative to the current folder, or to the home folder where it begins with `~`."""
     afterwards: str
     servers_key: str = "mcpServers"
@@ -68,29 +68,28 @@ class Client:
     application: str = ""
     """Name of a desktop application, where `file` is relative to its folder on this platform."""
     program: str = ""
-    """Its program on PATH, if it has one."""
-    folder: Path | None = None
+    folder: str = ""
     """A folder that shows that it is on this machine; unset: that of its file."""
-    format: Format = "json"
+    format: Literal["json", "toml", "yaml"] = "json"
 
     @property
     def is_project_file(self) -> bool:
         """Whether the file belongs to the project in the current folder, not to the person."""
-        return not self.application and not self.file.parts[0].startswith("~")
+        return not self.application and not self.file.startswith("~")
 
     def usual_file(self) -> Path:
         """Where the client reads its configuration."""
         if self.application:
             return platformdirs.user_config_path(self.application, appauthor=False, roaming=True) / self.file
-        return self.file.expanduser()
+        return Path(self.file).expanduser()
 
     def home(self) -> Path:
         """The folder that shows that it is on this machine."""
-        return (self.folder or self.usual_file().parent).expanduser().absolute()
+        return Path(self.folder or self.usual_file().parent).expanduser().absolute()
 
     def is_here(self) -> bool:
         """Whether the client is on this machine: its folder is, or its program."""
-        return self.home().is_dir() or bool(self.program and shutil.which(self.program))
+        return self.home().is_dir() or shutil.which(self.program or self.name) is not None
 
     def entry_for(self, server: Launch | Remote) -> dict[str, Any]:
         """Our entry for a server that the client starts, or reaches over HTTP.
@@ -137,168 +136,135 @@ def goose_entry(server: Launch | Remote) -> dict[str, Any]:
     }  # fmt: skip
 
 
-CLIENTS = {
-    "claude-desktop": Client(
+_ALL = (
+    Client(
+        "claude-desktop",
         "Claude Desktop",
-        Path("claude_desktop_config.json"),
+        "claude_desktop_config.json",
         "Quit Claude Desktop fully, then open it again.",
         remote_entry=None,
         application="Claude",
     ),
-    "claude-code": Client(
+    Client(
+        "claude-code",
         "Claude Code",
-        Path(".mcp.json"),
+        ".mcp.json",
         "This file belongs to the project: start claude in this folder and approve the server when it asks. For "
         "yourself, in every folder, and with hooks that name tools that fit: `alita install claude-code-plugin`. "
         "`claude -p` can ask its model before the server is up, without its tools; with `--mcp-config FILE` it waits.",
         reference="${ALITA_TOKEN}",
         program="claude",
-        folder=Path("~/.claude"),
+        folder="~/.claude",
     ),
-    PLUGIN: Client(
+    Client(
+        PLUGIN,
         "Claude Code (plugin)",
-        Path("~/.claude/skills", KEY, ".mcp.json"),
+        f"~/.claude/skills/{KEY}/.mcp.json",
         "Claude Code loads it as alita@skills-dir from its next session on, in every folder. ALITA_HOOK=off turns its "
         "hooks off.",
         program="claude",
-        folder=Path("~/.claude"),
+        folder="~/.claude",
     ),
-    "cursor": Client(
-        "Cursor",
-        Path("~/.cursor/mcp.json"),
-        "Restart Cursor.",
-        remote_entry=Remote.as_entry,
-        program="cursor",
-    ),
-    "vscode": Client(
+    Client("cursor", "Cursor", "~/.cursor/mcp.json", "Restart Cursor.", remote_entry=Remote.as_entry),
+    Client(
+        "vscode",
         "VS Code",
-        Path(".vscode/mcp.json"),
+        ".vscode/mcp.json",
         "Open this folder in VS Code, then start the server.",
         "servers",
         lambda launch: {"type": "stdio", **launch.as_entry()},
         reference="${env:ALITA_TOKEN}",
         program="code",
-        folder=Path("~/.vscode"),
+        folder="~/.vscode",
     ),
-    "windsurf": Client(
+    Client(
+        "windsurf",
         "Windsurf",
-        Path("~/.codeium/windsurf/mcp_config.json"),
+        "~/.codeium/windsurf/mcp_config.json",
         "Refresh the servers in Windsurf's MCP settings.",
         remote_entry=lambda remote: {"serverUrl": remote.url, "headers": remote.headers},
-        program="windsurf",
     ),
-    "gemini-cli": Client(
+    Client(
+        "gemini-cli",
         "Gemini CLI",
-        Path("~/.gemini/settings.json"),
+        "~/.gemini/settings.json",
         "Restart gemini. It starts no server in a folder that it does not trust.",
         program="gemini",
     ),
-    "cline": Client(
+    Client(
+        "cline",
         "Cline",
-        Path("~/.cline/data/settings/cline_mcp_settings.json"),
+        "~/.cline/data/settings/cline_mcp_settings.json",
         "Restart Cline. Keep `timeout`: without it, Cline gives the server 3 seconds to start, then goes on without "
         "it and does not say so.",
         entry=lambda launch: {"transport": {"type": "stdio", **launch.as_entry()}, "timeout": 60},
         remote_entry=lambda remote: remote.as_entry(type="streamableHttp"),
-        program="cline",
-        folder=Path("~/.cline"),
+        folder="~/.cline",
     ),
-    "copilot-cli": Client(
-        "Copilot CLI", Path("~/.copilot/mcp-config.json"), "Restart copilot.", program="copilot"
-    ),
-    "qwen-code": Client(
+    Client("copilot-cli", "Copilot CLI", "~/.copilot/mcp-config.json", "Restart copilot.", program="copilot"),
+    Client(
+        "qwen-code",
         "Qwen Code",
-        Path("~/.qwen/settings.json"),
+        "~/.qwen/settings.json",
         "Restart qwen.",
         remote_entry=lambda remote: {"httpUrl": remote.url, "headers": remote.headers},
         program="qwen",
     ),
-    "zed": Client(
+    Client(
+        "zed",
         "Zed",
-        Path("settings.json" if sys.platform == "win32" else "~/.config/zed/settings.json"),
+        "settings.json" if sys.platform == "win32" else "~/.config/zed/settings.json",
         "Zed notices by itself.",
         "context_servers",
         lambda launch: {"source": "custom", **launch.as_entry(), "env": dict(launch.env)},
         Remote.as_entry,
         application="Zed" if sys.platform == "win32" else "",
-        program="zed",
     ),
-    "opencode": Client(
+    Client(
         "opencode",
-        Path("opencode.json"),
+        "opencode",
+        "opencode.json",
         "Start opencode in this folder.",
         "mcp",
         opencode_entry,
         lambda remote: remote.as_entry(type="remote"),
         reference="{env:ALITA_TOKEN}",
-        program="opencode",
-        folder=Path("~/.config/opencode"),
+        folder="~/.config/opencode",
     ),
-    "codex": Client(
+    Client(
+        "codex",
         "Codex CLI",
-        Path("~/.codex/config.toml"),
+        "~/.codex/config.toml",
         "Restart codex. Keep `required = true`: without it, Codex asks its model before the server is up, and the "
         "model has none of its tools.",
         "mcp_servers",
         codex_entry,
         codex_entry,
         reference="ALITA_TOKEN",
-        program="codex",
         format="toml",
     ),
-    "goose": Client(
+    Client(
+        "goose",
         "Goose",
-        Path("goose/config/config.yaml" if sys.platform == "win32" else "~/.config/goose/config.yaml"),
+        "goose/config/config.yaml" if sys.platform == "win32" else "~/.config/goose/config.yaml",
         "Start a new session of goose.",
         "extensions",
         goose_entry,
         goose_entry,
         application="Block" if sys.platform == "win32" else "",
-        program="goose",
         format="yaml",
     ),
-    "continue": Client(
+    Client(
+        "continue",
         "Continue",
-        Path("~/.continue/mcpServers/alita.json"),
+        "~/.continue/mcpServers/alita.json",
         "Continue reads the file when it starts.",
         program="cn",
-        folder=Path("~/.continue"),
+        folder="~/.continue",
     ),
-}
+)
+CLIENTS = {client.name: client for client in _ALL}
 """The clients under the names that `alita install` takes."""
-CLIENTS["vscode-user"] = replace(
-    CLIENTS["vscode"],
-    title="VS Code, in every folder",
-    file=Path("User", "mcp.json"),
-    application="Code",
-    afterwards="Start the server from the Extensions view of VS Code (MCP SERVERS - INSTALLED).",
-    reference="",
-    folder=None,
-)
-CLIENTS["opencode-user"] = replace(
-    CLIENTS["opencode"],
-    title="opencode, in every folder",
-    file=Path("~/.config/opencode/opencode.json"),
-    afterwards="Restart opencode.",
-    reference="",
-)
 
-READS_SKILLS = CLIENTS.keys() - {
-    PLUGIN,
-    "claude-code",
-    "claude-desktop",
-    "cline",
-    "continue",
-    "qwen-code",
-    "windsurf",
-}
+READS_SKILLS = {"codex", "copilot-cli", "cursor", "gemini-cli", "goose", "opencode", "vscode", "zed"}
 """Those whose documentation says that they read `~/.agents/skills`."""
-KEPT = frozenset({"enabled", "name", "required", "startup_timeout_sec", "timeout", "tool_timeout_sec"})
-"""What an entry gets when it is new; where a person has set it already, it stays."""
-ONLY_STARTED = frozenset(
-    {"args", "cmd", "command", "env", "environment", "envs", "source", "transport", "type"}
-)
-ONLY_REMOTE = frozenset(
-    {"bearer_token_env_var", "headers", "httpUrl", "requestOptions", "serverUrl", "type", "uri", "url"}
-)
-"""What goes from an entry when the client reaches the server in the other way."""

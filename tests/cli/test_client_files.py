@@ -9,9 +9,10 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from alita_mcp.clients.changes import BOM, Change, apply_change, format_of, plan_install, plan_uninstall
+from alita_mcp.clients.changes import Change, apply_change, format_of, plan_install, plan_uninstall
 from alita_mcp.clients.table import CLIENTS, Launch, Remote
 
+BOM = b"\xef\xbb\xbf"
 LAUNCH = Launch("/opt/python", ("-m", "server"), {"ALITA_HOME": "/data"})
 KEYS = st.one_of(st.sampled_from(["a", "url", "http://x", 'q"', "é,", "{"]), st.text(max_size=4))
 GAPS = st.sampled_from(
@@ -132,14 +133,14 @@ def check_round_trip(name: str, text: str) -> None:
 
         def apply(change: Change) -> bytes:
             apply_change(change)
-            assert apply_change(plan_install(name, client, LAUNCH, file)) is None if change.entry else True
+            assert apply_change(plan_install(client, LAUNCH, file)) is None if change.entry else True
             return file.read_bytes() if file.exists() else b""
 
-        installed = plan_install(name, client, LAUNCH, file)
+        installed = plan_install(client, LAUNCH, file)
         after = apply(installed)
         assert after != before
         assert after.startswith(BOM) == before.startswith(BOM)
-        apply_change(plan_uninstall(name, client, file))
+        apply_change(plan_uninstall(client, file))
         rest = file.read_bytes() if file.exists() else b""
         had_servers = read(before.removeprefix(BOM)).get(client.servers_key)
         if had_servers and not before.endswith(b"\n"):
@@ -148,9 +149,9 @@ def check_round_trip(name: str, text: str) -> None:
             assert rest == before, (rest, after)
         assert read(rest.removeprefix(BOM)).get("z") == read(before.removeprefix(BOM)).get("z")
         file.write_bytes(after)
-        apply_change(plan_install(name, client, Remote("http://h/mcp", "t" * 16), file))
+        apply_change(plan_install(client, Remote("http://h/mcp", "t" * 16), file))
         assert "/opt/python" not in file.read_text(encoding="utf-8")
-        back = plan_install(name, client, LAUNCH, file)
+        back = plan_install(client, LAUNCH, file)
         apply_change(back)
         both = [read(side.removeprefix(BOM)) for side in (after, file.read_bytes())]
         assert both[0] == both[1]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.clients.changes import apply_change, find_clients, plan_install, wired_clients
+from alita_mcp.clients.changes import apply_change, find_clients, plan_install
 from alita_mcp.clients.table import CLIENTS, Launch
 from alita_mcp.errors import UsageError
 from tests.cli.conftest import Alita, Said
@@ -26,7 +26,7 @@ URL = f"http://{ADDRESS}/mcp"
 FIXTURES = {path.name: path for path in sorted((Path(__file__).parent / "data").iterdir())}
 IN_ONE_LINE = {
     "claude-code.one_line.json", "copilot-cli.empty_object.json", "goose.crlf_flow.yaml",
-    "vscode-user.tabs.json", "windsurf.json",
+    "vscode.tabs.json", "windsurf.json",
 }  # fmt: skip
 """The fixtures in which our entry goes into a line of theirs."""
 
@@ -193,9 +193,9 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("cursor", b'{"mcpServers": null}', "'mcpServers' in"),
     ("cursor", b"[" * 100_000, "nested too deeply"),
     ("cursor", b'{"a":' * 700 + b"1" + b"}" * 700, "nested too deeply"),
-    ("cursor", b'{"a": "\xff"}', "is not UTF-8 (byte 8)"),
-    ("cursor", '{"a": 1}'.encode("utf-16"), "is not UTF-8 (byte 1)"),
-    ("cursor", b'{"a": "' + b"x" * 1_000_000 + b'"}', "the limit is 1,000,000"),
+    ("cursor", b'{"a": "\xff"}', "line 1 is not UTF-8"),
+    ("cursor", '{"a": 1}'.encode("utf-16"), "line 1 is not UTF-8"),
+    ("cursor", b'{"a": "' + b"x" * (1 << 20) + b'"}', "larger than 1 MB"),
     ("codex", b'model = "x"\n[mcp_servers\n', "line 2, column 13"),
     ("codex", b"a = 1\na = 2\n", "line 2"),
     ("codex", b"[[mcp_servers]]\n", "'mcp_servers' in"),
@@ -267,9 +267,9 @@ def test_a_folder_a_pipe_and_a_circle_of_links_are_refused(alita: Alita, tmp_pat
     (tmp_path / "round").symlink_to(tmp_path / "circle")
     os.mkfifo(tmp_path / "pipe")
     for name, words in [
-        ("circle", "levels of symbolic links"),
+        ("circle", "it is a link"),
         ("pipe", "not a regular file"),
-        (".", "is a folder"),
+        (".", "not a regular file"),
     ]:
         for command in ("install", "uninstall"):
             assert refuses(alita(command, "cursor", "--file", str(tmp_path / name)), words)
@@ -320,26 +320,10 @@ def test_a_read_only_file_and_one_of_another_user_stay(
     assert not [*tmp_path.glob("*backup*"), *tmp_path.glob(".mcp*")]
 
 
-def test_an_older_backup_is_never_written_over(alita: Alita, tmp_path: Path) -> None:
-    file = tmp_path / "mcp.json"
-    file.write_text('{"theme": 1}', encoding="utf-8")
-    (tmp_path / "mcp.json.alita-backup").write_text("of another day", encoding="utf-8")
-    first = alita("install", "cursor", "--file", str(file), "--json").json["backup"]
-    second = alita("install", "cursor", "--file", str(file), "--uvx", "--json").json["backup"]
-    assert [Path(each).name for each in (first, second)] == [
-        "mcp.json.alita-backup-2",
-        "mcp.json.alita-backup-3",
-    ]
-    assert Path(first).read_text(encoding="utf-8") == '{"theme": 1}'
-    assert (tmp_path / "mcp.json.alita-backup").read_text(encoding="utf-8") == "of another day"
-    assert alita("uninstall", "cursor", "--file", str(file)).status == 0
-    assert json.loads(file.read_text(encoding="utf-8"))["theme"] == 1
-
-
 def test_a_file_that_changes_while_it_is_edited_stays_as_it_became(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}", encoding="utf-8")
-    change = plan_install("cursor", CLIENTS["cursor"], Launch("x", (), {}), file)
+    change = plan_install(CLIENTS["cursor"], Launch("x", (), {}), file)
     file.write_text('{"theme": 1}', encoding="utf-8")
     with pytest.raises(UsageError, match="changed meanwhile"):
         apply_change(change)
@@ -382,10 +366,8 @@ def test_all_takes_every_client_that_is_here_and_one_that_fails_keeps_none_back(
         in alita("install", "--all").err
     )
     (machine / ".gemini" / "settings.json").write_text("{}", encoding="utf-8")
-    found = {each.name: each for each in find_clients()}
     wired = ["claude-code-plugin", "cursor", "codex", "goose"]
-    assert found["claude-code"].is_project_file
-    assert [each.name for each in wired_clients()] == wired
+    assert [each.client.name for each in find_clients() if each.is_wired] == wired
     alita("install", "claude-code")
     assert alita("uninstall", "--all").status == 0
     assert [path.name for path in machine.rglob("*") if path.is_file()] == ["settings.json"]
@@ -431,7 +413,6 @@ def test_a_client_of_a_running_server_gets_its_address_and_token_and_a_project_o
         assert refuses(dry, "takes no server over HTTP")
         return
     assert URL in dry.out
-    assert str(home / "http_token") in dry.out
     file.write_bytes(b"")
     said = alita("install", name, "--http", ADDRESS, "--file", str(file))
     assert said.status == 0, said.err
@@ -439,7 +420,7 @@ def test_a_client_of_a_running_server_gets_its_address_and_token_and_a_project_o
     assert URL in text
     if CLIENTS[name].reference:
         assert CLIENTS[name].reference in text
-        assert "ALITA_TOKEN set to the token, which the server keeps in" in said.out
+        assert f"ALITA_TOKEN set to the token, which the server keeps in {home / 'http_token'}" in said.err
     else:
         token = (home / "http_token").read_text(encoding="ascii").strip()
         assert f"Bearer {token}" in text

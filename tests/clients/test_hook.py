@@ -57,8 +57,8 @@ async def test_the_very_next_request_holds_what_the_hook_says(programs: str, sto
         "PYTHONPATH": str(ROOT), **CACHE,
     }  # fmt: skip
     file = user.folder / ".claude" / "skills" / "alita" / ".mcp.json"
-    change = plan_install(PLUGIN, CLIENTS[PLUGIN], Launch(ENTRY[0], ENTRY[1:], settings), file)
-    apply_own_files(plan_own_files(change, remove=False))
+    change = plan_install(CLIENTS[PLUGIN], Launch(ENTRY[0], ENTRY[1:], settings), file)
+    apply_own_files(plan_own_files(change))
     apply_change(change)
     hooks = file.parent / "hooks" / "hooks.json"
     said = json.loads(hooks.read_text(encoding="utf-8"))

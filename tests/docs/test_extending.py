@@ -231,7 +231,7 @@ async def test_the_gate_leaves_other_tools_alone() -> None:
 def test_the_client_gets_its_entry(tmp_path: Path) -> None:
     file = tmp_path / "servers.json"
     launch = Launch("alita-mcp-server", (), {"ALITA_HOME": "/data"})
-    apply_change(plan_install("own", example("own_client").OWN, launch, file))
+    apply_change(plan_install(example("own_client").OWN, launch, file))
     entry = json.loads(file.read_text())["servers"]["alita"]
     assert entry == {
         "exec": ["alita-mcp-server"], "variables": [{"name": "ALITA_HOME", "value": "/data"}],

@@ -17,7 +17,6 @@ from alita_mcp.errors import AlitaError, UsageError
 
 if TYPE_CHECKING:
     from alita_mcp.clients.changes import Change
-    from alita_mcp.settings import Settings
 
 PACKAGE = "alita-mcp-server"
 ENTRY_POINT = "alita_mcp.server.transports.entry"
@@ -60,6 +59,8 @@ def install(
         alita install cursor --http 127.0.0.1:8765
     """
     from alita_mcp.clients.changes import plan_install
+    from alita_mcp.server.transports.guard import in_brackets
+    from alita_mcp.server.transports.http_token import TOKEN_FILE, ensure_token
     from alita_mcp.settings import read_settings
 
     settings = read_settings()
@@ -70,30 +71,26 @@ def install(
             hint="Set them where `alita serve` starts.",
         )
 
-    def plan(name: str, known: Client) -> Change:
+    def plan(known: Client) -> Change:
         if not (file or dry_run or known.is_here()):
-            program = f" and no `{known.program}` on PATH" if known.program else ""
+            program = known.program or known.name
             raise UsageError(
-                f"{known.title} is not on this machine: there is no {known.home()}{program}.",
+                f"{known.title} is not on this machine: there is no {known.home()} and no `{program}` on PATH.",
                 hint=f"`--file {known.usual_file()}` makes it all the same.",
             )
-        server = launch if http is None else remote_server(settings, known, http, dry_run=dry_run)
-        return plan_install(name, known, server, file)
+        if http is None:
+            return plan_install(known, launch, file)
+        # A dry run makes no token.
+        token = known.reference or ("TOKEN" if dry_run else ensure_token(settings))
+        return plan_install(known, Remote(f"http://{in_brackets(http[0])}:{http[1]}/mcp", token), file)
 
-    def explain(change: Change) -> str:
-        lines = [change.client.afterwards]
-        if http is not None and change.client.reference:
-            lines.append(f"Start it with ALITA_TOKEN set to the token{token_place(settings)}.")
-        elif http is not None and dry_run:
-            lines.append(f"TOKEN stands for the token{token_place(settings)}.")
-        if change.entry.get("disabled") or change.entry.get("enabled") is False:
-            lines.append("The entry is switched off in the file, and stays so.")
-        return " ".join(lines)
-
-    names = choose_clients(client, output, every=every, file=file, also_projects=False)
-    status = print_changes(change_clients(names, plan, explain, every=every, dry_run=dry_run), every, output)
+    clients = choose_clients(client, output, every=every, file=file, also_projects=False)
+    status = print_changes(change_clients(clients, plan, every=every, dry_run=dry_run), every, output)
     if http is None and launch.env:
         output.hint(f"Carried over to the client: {', '.join(launch.env)}.")
+    if http is not None and any(known.reference for known in clients):
+        where = "" if settings.token else f", which the server keeps in {settings.home / TOKEN_FILE}"
+        output.hint(f"Start the client with ALITA_TOKEN set to the token{where}.")
     return status
 
 
@@ -122,48 +119,37 @@ def uninstall(
     """
     from alita_mcp.clients.changes import plan_uninstall
 
-    def plan(name: str, known: Client) -> Change:
-        return plan_uninstall(name, known, file)
-
-    def explain(change: Change) -> str:
-        ends = "The client goes on with the server until it is restarted."
-        return ends if change.is_change else "It has no entry of this server."
-
-    names = choose_clients(client, output, every=every, file=file, also_projects=True)
-    changes = change_clients(names, plan, explain, every=every, dry_run=dry_run, remove=True)
-    return print_changes(changes, every, output)
+    clients = choose_clients(client, output, every=every, file=file, also_projects=True)
+    found = change_clients(clients, lambda known: plan_uninstall(known, file), every=every, dry_run=dry_run)
+    return print_changes(found, every, output)
 
 
 def choose_clients(
     client: str | None, output: Output, *, every: bool, file: Path | None, also_projects: bool
-) -> list[str]:
+) -> list[Client]:
     """The client that is named, or all on this machine."""
-    from alita_mcp.clients.changes import find_clients
-
-    here = find_clients()
+    here = [each for each in CLIENTS.values() if each.is_here()]
     if (client is None) is not every or (every and file):
         found = ", ".join(each.name for each in here) or "none that is known"
         raise UsageError(
             "Name one client, or --all; --file goes with one client.", hint=f"On this machine: {found}."
         )
     if client:
-        return [client]
+        return [CLIENTS[client]]
     if not here:
         raise UsageError("No client was found on this machine.", hint=f"Known: {', '.join(CLIENTS)}.")
     for each in here:
         if each.is_project_file and not also_projects:
             output.hint(f"{each.title}: its file is a project's: run `alita install {each.name}` there.")
-    return [each.name for each in here if also_projects or not each.is_project_file]
+    return [each for each in here if also_projects or not each.is_project_file]
 
 
 def change_clients(
-    names: Iterable[str],
-    plan: Callable[[str, Client], Change],
-    explain: Callable[[Change], str],
+    clients: Iterable[Client],
+    plan: Callable[[Client], Change],
     *,
     every: bool = True,
     dry_run: bool = False,
-    remove: bool = False,
     agrees: Callable[[Change], bool] = lambda _: True,
 ) -> list[dict[str, Any]]:
     """Plans and writes the changes of clients; with `every`, one that fails does not keep back the others."""
@@ -171,32 +157,43 @@ def change_clients(
     from alita_mcp.clients.skills import apply_own_files, plan_own_files
 
     found: list[dict[str, Any]] = []
-    for name in names:
-        known = CLIENTS[name]
+    for known in clients:
         try:
-            change = plan(name, known)
+            change = plan(known)
             if not agrees(change):
                 continue
-            own_files = plan_own_files(change, remove=remove)
+            own_files = plan_own_files(change)
             backup = None if dry_run else apply_change(change)
             apply_own_files({} if dry_run else own_files)
         except AlitaError as failed:
             if not every:
                 raise
-            said = {"client": name, "state": "failed", "error": str(failed), "status": failed.exit_status}
+            said = {
+                "client": known.name,
+                "state": "failed",
+                "error": str(failed),
+                "status": failed.exit_status,
+            }
             found.append({**said, "text": f"✗ {known.title}: {failed}"})
             continue
-        state = describe_state(change, dry_run=dry_run)
+        verb = "removed" if change.after is None else "made" if change.before is None else "changed"
+        state = f"{'would be' if dry_run else 'is'} {verb}" if change.is_change else "is unchanged"
         link = "" if change.file == change.target else f", a link to {change.target},"
         kept = f" (backup: {backup})" if backup else ""
-        text = f"{known.title}: {change.file}{link} {state}{kept}. {explain(change)}".strip()
-        paths = [str(file) for file in own_files]
-        if paths:
-            text += f" {'Without' if remove else 'With'} it: {', '.join(paths)}."
+        lines = [f"{known.title}: {change.file}{link} {state}{kept}."]
+        if change.entry is None:
+            ends = "The client goes on with the server until it is restarted."
+            lines.append(ends if change.is_change else "It has no entry of this server.")
+        else:
+            lines.append(known.afterwards)
+            if change.entry.get("disabled") or change.entry.get("enabled") is False:
+                lines.append("The entry is switched off in the file, and stays so.")
+        if own_files:
+            files = ", ".join(map(str, own_files))
+            lines.append(f"{'Without' if change.entry is None else 'With'} it: {files}.")
         found.append({
-            "client": name, "file": str(change.file), "target": str(change.target), "state": state,
-            "backup": str(backup) if backup else None, "difference": change.difference(), "own_files": paths,
-            "text": text,
+            "client": known.name, "file": change.file, "target": change.target, "state": state, "backup": backup,
+            "difference": change.difference(), "own_files": [*own_files], "text": " ".join(lines),
         })  # fmt: skip
     return found
 
@@ -206,14 +203,6 @@ def print_changes(found: list[dict[str, Any]], every: bool, output: Output) -> i
     texts = [f"{each.get('difference', '')}\n{each['text']}".lstrip() for each in found]
     output.print_result(found if every else found[0], "\n\n".join(texts))
     return next((each["status"] for each in found if each["state"] == "failed"), 0)
-
-
-def describe_state(change: Change, *, dry_run: bool) -> str:
-    """What became of the file, or would."""
-    if not change.is_change:
-        return "is unchanged"
-    verb = "removed" if change.after is None else "made" if change.before is None else "changed"
-    return f"would be {verb}" if dry_run else f"is {verb}"
 
 
 def launch_command(*, uvx: bool = False, extra: Mapping[str, str] | None = None) -> Launch:
@@ -227,26 +216,6 @@ def launch_command(*, uvx: bool = False, extra: Mapping[str, str] | None = None)
     if uvx:
         return Launch(shutil.which("uvx") or "uvx", (PACKAGE,), env)
     return Launch(sys.executable, ("-P", "-m", ENTRY_POINT), env)
-
-
-def remote_server(settings: Settings, client: Client, address: tuple[str, int], *, dry_run: bool) -> Remote:
-    """A server at an address, with the token as the client's file is to hold it.
-
-    1. Codex, and clients whose file belongs to a project, read the token from the environment.
-    2. The file of any other holds it; a dry run neither shows one nor makes one.
-    """
-    from alita_mcp.server.transports.guard import in_brackets
-    from alita_mcp.server.transports.http_token import ensure_token
-
-    url = f"http://{in_brackets(address[0])}:{address[1]}/mcp"
-    return Remote(url, client.reference or ("TOKEN" if dry_run else ensure_token(settings)))
-
-
-def token_place(settings: Settings) -> str:
-    """Where a person finds the token of the HTTP server."""
-    from alita_mcp.server.transports.http_token import TOKEN_FILE
-
-    return "" if settings.token else f", which the server keeps in {settings.home / TOKEN_FILE}"
 
 
 def read_variables(given: Iterable[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from alita_mcp.cli.output import Output, Printer, has_terminal
 from alita_mcp.cli.setup.model import HELP, NONE, PROVIDERS, ModelAnswers, set_up_model
-from alita_mcp.clients.table import CLIENTS
+from alita_mcp.clients.table import CLIENTS, Client
 from alita_mcp.errors import AlitaError, UsageError
 
 FIRST_QUESTION = (
@@ -57,18 +57,18 @@ def setup(
             raise UsageError(f"{option} needs --provider.", hint=f"--provider {'|'.join(PROVIDERS)}")
     if base_url is not None and provider not in ("compatible", "ollama"):
         raise UsageError(f"--base-url does not go with {provider}.", hint="Use --provider compatible.")
-    names = read_client_names(clients)
+    named = read_clients(clients)
     answers = ModelAnswers(provider, model, base_url, read_key(key_env))
     can_ask = has_terminal() and not yes and not output.as_json
     missing = ["--provider NAME"] if provider is None else []
-    missing += ["--clients NAME,NAME|all|none"] if names is None else []
+    missing += ["--clients NAME,NAME|all|none"] if named is None else []
     if missing and not can_ask and not yes:
         raise UsageError(f"There is no terminal to ask on; missing: {', '.join(missing)}.", hint=HELP)
     found: dict[str, Any] = {"model": {"model": settings.model}, "clients": [], "prepared": None}
     keeps_model = f"The model is {settings.model}. Keep it?"
     if provider or (can_ask and not (settings.model and output.ask_yes(keeps_model))):
         found["model"] = set_up_model(answers, settings, output, can_ask=can_ask)
-    found["clients"] = set_up_clients(names, output, can_ask=can_ask)
+    found["clients"] = set_up_clients(named, output, can_ask=can_ask)
     lines = [each["text"] for each in found["clients"]]
     if not no_prepare and (
         not can_ask or output.ask_yes("Prepare the sandbox now? It takes up to a minute, once.")
@@ -104,37 +104,35 @@ def read_key(variable: str | None) -> str | None:
     return check_key(key)
 
 
-def read_client_names(given: str | None) -> list[str] | None:
+def read_clients(given: str | None) -> list[Client] | None:
     """The clients to connect; None where that is to be asked or, with --yes, all are meant.
 
     Raises:
         UsageError: one is not known, or not on this machine.
     """
-    from alita_mcp.clients.changes import find_clients
-
     if given is None:
         return None
-    here = find_clients()
+    here = [each for each in CLIENTS.values() if each.is_here()]
     if given == "all":
-        return [each.name for each in here if not each.is_project_file]
+        return [each for each in here if not each.is_project_file]
+    known = {each.name: each for each in here}
     names = [name.strip() for name in given.split(",") if name.strip() not in ("", NONE)]
-    known = [each.name for each in here]
     for name in names:
         if name not in known:
             raise UsageError(
                 f"{name[:80]!r} is no client on this machine.",
                 hint=f"Found: {', '.join(known)}; or all, none.",
             )
-    return names
+    return [known[name] for name in names]
 
 
-def set_up_clients(names: list[str] | None, output: Output, *, can_ask: bool) -> list[dict[str, Any]]:
+def set_up_clients(named: list[Client] | None, output: Output, *, can_ask: bool) -> list[dict[str, Any]]:
     """Connects the named clients, or those that a person says yes to."""
     from alita_mcp.cli.setup.install import change_clients, launch_command
-    from alita_mcp.clients.changes import Change, find_clients, plan_install
+    from alita_mcp.clients.changes import Change, plan_install
 
     def agrees(change: Change) -> bool:
-        if names is not None or not can_ask or not change.is_change:
+        if named is not None or not can_ask or not change.is_change:
             return True
         output.note(change.difference())
         is_project = change.client.is_project_file
@@ -142,12 +140,8 @@ def set_up_clients(names: list[str] | None, output: Output, *, can_ask: bool) ->
         question = f"Connect {change.client.title}, with these lines {where} {change.file}?"
         return output.ask_yes(question, default=not is_project)
 
-    found = find_clients() if names is None else ()
-    if names is None and not found:
+    here = [each for each in CLIENTS.values() if each.is_here() and (can_ask or not each.is_project_file)]
+    if named is None and not here:
         output.note("No client that is known was found on this machine.")
-    return change_clients(
-        names or [each.name for each in found if can_ask or not each.is_project_file],
-        lambda name, client: plan_install(name, client, launch_command()),
-        lambda change: change.client.afterwards,
-        agrees=agrees,
-    )
+    clients = here if named is None else named
+    return change_clients(clients, lambda client: plan_install(client, launch_command()), agrees=agrees)

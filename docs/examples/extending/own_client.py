@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from alita_mcp.clients.table import Client, Launch
@@ -17,10 +16,11 @@ def _entry(launch: Launch) -> dict[str, Any]:
 
 
 OWN = Client(
+    name="example-agent",
     title="Example Agent",
-    file=Path("~/.config/example-agent/servers.json"),
+    file="~/.config/example-agent/servers.json",
     servers_key="servers",
     entry=_entry,
     afterwards="Restart Example Agent.",
 )
-"""Goes into `CLIENTS` of `alita_mcp/clients/table.py` under the name that `alita install` takes."""
+"""Goes into the table of `alita_mcp/clients/table.py`."""
