@@ -59,11 +59,6 @@ class PostgresServer:
         """Ends it; `immediate` is a crash."""
         self._call("pg_ctl", "--wait", "--timeout=60", f"--mode={mode}", "stop")
 
-    @property
-    def pid(self) -> int:
-        """The process whose children serve connections."""
-        return int((self._data / "postmaster.pid").read_text("ascii").split()[0])
-
     def make_database(self) -> str:
         """A new, empty database; returns its URL."""
         name = f"test_{secrets.token_hex(6)}"

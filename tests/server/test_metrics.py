@@ -71,11 +71,9 @@ async def test_what_an_operator_and_an_autoscaler_read_can_be_scraped(tmp_path: 
         assert after["alita_sessions", ()] == 1
         assert after["alita_works", labels(part="sandbox")] in (0, 1)
         assert ("alita_database_seconds", ()) not in after
-        assert after["alita_connections", ()] >= 1
         assert after["alita_sandbox_workers_limit", ()] == 4
         assert after["alita_sandbox_workers", labels(state="busy")] == 0
         assert after["alita_sandbox_workers", labels(state="idle")] >= 1
-        assert after["alita_sandbox_workers_started_total", ()] >= 1
         assert not any("spin_around" in str(said) for _, said in after)
 
         async with anyio.create_task_group() as tasks:

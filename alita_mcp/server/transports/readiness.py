@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ANSWER_WITHIN_S = 1.0
 """How long an answer waits for checks that are under way."""
 LOOK_EVERY_S = 0.1
+POLL_S = 5.0
+"""A library looks for news of others so often: a shorter absence of the database is seen by nobody."""
 CODE = Job(code="def check() -> int:\n    return 1\n", function="check", arguments={})
 
 log = logging.getLogger(__name__)
@@ -35,49 +37,40 @@ log = logging.getLogger(__name__)
 class Check:
     """One part of a server, looked at when somebody asks; until the first success it does not work."""
 
-    def __init__(
-        self, look: Callable[[App], Awaitable[None]], every_s: float, bears_s: float, hangs_s: float
-    ) -> None:
-        """It stops working when looks fail for more than `bears_s`, or one takes more than `hangs_s`."""
-        self._look, self._every_s, self._bears_s, self._hangs_s = look, every_s, bears_s, hangs_s
-        self._due = self._failing_since = -math.inf
-        self._began: float | None = None
-        self.seconds: float | None = None
+    def __init__(self, look: Callable[[App], Awaitable[None]], every_s: float, bears_s: float = 0.0) -> None:
+        """It stops working when looks fail for more than `bears_s`."""
+        self._look, self._every_s, self._bears_s = look, every_s, bears_s
+        self._due, self._failing_since = -math.inf, -math.inf
+        self.seconds = 0.0
         """How long the last look took that succeeded."""
         self.ended = anyio.Event()
 
     @property
     def works(self) -> bool:
-        """Whether the part works, as far as is known now."""
-        now = anyio.current_time()
-        hangs = self._began is not None and now - self._began > self._hangs_s
-        return self.seconds is not None and now - self._failing_since <= self._bears_s and not hangs
+        """Whether the part works, as far as is known; while a look is under way, the last verdict stands."""
+        return anyio.current_time() - self._failing_since <= self._bears_s
 
     def begin(self, shared: SharedApp, app: App) -> None:
         """Looks in the background, unless it is looking or did so just now."""
-        if self._began is None and anyio.current_time() >= self._due:
-            self._began, self.ended = anyio.current_time(), anyio.Event()
-            shared.tasks.start_soon(self._run, app, self._began)
+        if anyio.current_time() >= self._due:
+            self._due, self.ended = math.inf, anyio.Event()
+            shared.tasks.start_soon(self._run, app)
 
-    async def _run(self, app: App, began: float) -> None:
+    async def _run(self, app: App) -> None:
+        began = anyio.current_time()
         try:
             await self._look(app)
             self.seconds, self._failing_since = anyio.current_time() - began, math.inf
         except Exception as failure:  # noqa: BLE001 - a check must not end the server
-            if not math.isfinite(self._failing_since):
-                log.warning("not ready: %s", failure)
+            if math.isinf(self._failing_since):
+                log.warning("not ready: %s", failure or "no answer")
                 self._failing_since = began
-        finally:
-            self._began, self._due = None, anyio.current_time() + self._every_s
-            self.ended.set()
+        self._due = anyio.current_time() + self._every_s
+        self.ended.set()
 
 
 async def run_code(app: App) -> None:
-    """Runs one line of code in the sandbox; a full sandbox works.
-
-    Raises:
-        SandboxError: it does not run.
-    """
+    """Runs one line of code in the sandbox; a full sandbox works. Raises SandboxError when it does not run."""
     with suppress(SandboxBusy):
         result = await app.sandbox.run(CODE)
         if not result.ok:
@@ -85,18 +78,15 @@ async def run_code(app: App) -> None:
 
 
 async def reach_database(app: App) -> None:
-    """Sends the database a statement; a library without one needs none.
-
-    Raises:
-        LibraryError: it does not answer.
-    """
+    """Sends the database of a shared library a statement; raises LibraryError or TimeoutError."""
 
     def ask(database: Database) -> None:
         with database.transaction() as connection:
             connection.execute("SELECT 1")
 
     if app.library.storage.database is not None:
-        await anyio.to_thread.run_sync(ask, app.library.storage.database, abandon_on_cancel=True)
+        with anyio.fail_after(POLL_S):
+            await anyio.to_thread.run_sync(ask, app.library.storage.database, abandon_on_cancel=True)
 
 
 class Readiness:
@@ -107,10 +97,8 @@ class Readiness:
         self._settings = settings
         self._shared = shared
         self.checks = {
-            # the verdict stands while the line waits for a place
-            "sandbox": Check(run_code, every_s=10.0, bears_s=0.0, hangs_s=math.inf),
-            # its poll: what is shorter is seen by nobody
-            "database": Check(reach_database, every_s=1.0, bears_s=5.0, hangs_s=5.0),
+            "sandbox": Check(run_code, every_s=10.0),
+            "database": Check(reach_database, every_s=1.0, bears_s=POLL_S),
         }
         self.is_draining = False
 
@@ -151,7 +139,7 @@ class Readiness:
     async def drain(self, requests: OpenRequests, end_listening: Callable[[], None]) -> None:
         """Leaves the balancer without a lost call; `end_listening` ends streams that would never end by themselves."""
         grace_s, limit_s = self._settings.drain_grace_s, self._settings.drain_limit_s
-        # 1. Not ready: the balancer notices, and what it still sends, or has sent to the listener's queue, is served.
+        # 1. Not ready: the balancer notices. What it still sends, or left in the listener's queue, is served.
         self.is_draining = requests.ends_connections = True
         sys.stderr.write(f"alita: draining for up to {grace_s + limit_s:g} s; another signal ends it\n")
         await anyio.sleep(max(grace_s, LOOK_EVERY_S))
