@@ -35,7 +35,7 @@ def routes(site: Site) -> list[Route]:
         if not app.tasks.has_model:
             hint = f"Tell a connected agent: “Make a tool: {description}” Or run `alita setup`."
             raise UsageError("There is no model here that could write it.", hint=hint)
-        app.begin_synthesis(wanted)
+        await app.begin_synthesis(wanted)
         return RedirectResponse("/ui/activity", status_code=303)
 
     async def keep(request: Request) -> Response:
@@ -48,7 +48,7 @@ def routes(site: Site) -> list[Route]:
             raise UsageError("This program is forgotten.", hint="Run it again with run_code.")
         if unfit := name_problem(name):
             raise UsageError(unfit.reason, hint=unfit.fix)
-        app.begin_synthesis(
+        await app.begin_synthesis(
             SynthesisRequest(
                 name=name,
                 description=description[:MAX_DESCRIPTION],
