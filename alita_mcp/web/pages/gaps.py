@@ -46,7 +46,7 @@ def routes(site: Site) -> list[Route]:
         elif not app.tasks.has_model:
             hint = f"Tell a connected agent: “Make a tool: {description}” Or run `alita setup`."
             raise UsageError("There is no model here that could write it.", hint=hint)
-        app.begin_synthesis(wanted)
+        await app.begin_synthesis(wanted)
         return RedirectResponse("/ui/activity", status_code=303)
 
     return [Route("/ui/gaps", show), Route("/ui/gaps", make, methods=["POST"])]
