@@ -105,7 +105,7 @@ def test_a_home_that_cannot_hold_the_file_says_what_to_do(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="Cannot make the token file") as refused:
         ensure_token(Settings(home=tmp_path / "file" / "home"))
-    assert "Set ALITA_TOKEN" in refused.value.hint
+    assert "set ALITA_TOKEN" in refused.value.hint
 
 
 @pytest.mark.postgres
