@@ -74,11 +74,15 @@ class Task:
         """Asks the client for input and waits for all of it; wire-shaped requests in, wire-shaped responses out."""
         self.pending |= requests
         self.set_status("input_required")
-        while not requests.keys() <= self.answers.keys():
-            self.answered = anyio.Event()
-            await self.answered.wait()
-        self.set_status("working")
-        return {key: self.answers[key] for key in requests}
+        try:
+            while not requests.keys() <= self.answers.keys():
+                self.answered = anyio.Event()
+                await self.answered.wait()
+        finally:
+            for key in requests:
+                self.pending.pop(key, None)
+            self.set_status("working")
+        return {key: self.answers.pop(key) for key in requests}
 
     def set_status(self, status: Status) -> None:
         """Changes the status, once and for all when it is a final one."""

@@ -235,7 +235,7 @@ class Serving:
         nothing = ScriptedSandbox(lambda _job: RunResult(status="ok"))
         async with open_app(self.settings, admit=admit, sandbox=nothing) as app:
             self.tasks = ScriptedTasks(app, self.script, self.has_model, self.runs)
-            setattr(app, "tasks", self.tasks)  # noqa: B010 - in place of the real one
+            setattr(app, "_open_tasks", lambda: self.tasks)  # noqa: B010 - in place of the real one
             setattr(app, "web", self.web)  # noqa: B010
             yield app
 
