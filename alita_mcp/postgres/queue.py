@@ -42,7 +42,9 @@ class JobQueue:
 
     def __init__(self, url: str, run: Callable[[str], Awaitable[None]]) -> None:
         """`run` does the job of an id."""
-        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # a database that is away is said once, here
+        logging.getLogger("procrastinate").setLevel(
+            logging.CRITICAL
+        )  # a database that is away is said once, here
         self._app = App(
             connector=PsycopgConnector(
                 conninfo=url,
@@ -107,7 +109,7 @@ class JobQueue:
         """Takes no more jobs; those that run go on, and the queue no longer knows of them."""
         self._is_stopping = True
         for worker, scope in self._workers.items():
-            worker.stop()
+            worker.stop()  # type: ignore[no-untyped-call]
             scope.deadline = anyio.current_time() + STOP_S
 
     async def _work_on(self, queue: str, at_once: int) -> None:
@@ -127,7 +129,7 @@ class JobQueue:
             with suppress(ProcrastinateException, PoolTimeout), anyio.CancelScope(shield=True) as scope:
                 self._workers[worker] = scope
                 try:
-                    await worker.run()
+                    await worker.run()  # type: ignore[no-untyped-call]
                 finally:
                     del self._workers[worker]
             await anyio.sleep(1.0)  # the database is away
@@ -139,7 +141,8 @@ def _translate_errors() -> Iterator[None]:
         yield
     except (ProcrastinateException, PoolTimeout) as error:
         raise LibraryError(
-            f"The queue of jobs cannot be reached: {error}.", hint="Look at ALITA_LIBRARY and at the database."
+            f"The queue of jobs cannot be reached: {error}.",
+            hint="Look at ALITA_LIBRARY and at the database.",
         ) from error
 
 
@@ -160,5 +163,5 @@ def migrate_queue(database: Database) -> None:
             connection.execute(SchemaManager.get_schema())
         else:
             for name in missing:
-                connection.execute(files[name].read_text(encoding="utf-8"))  # type: ignore[call-overload]
+                connection.execute(files[name].read_text(encoding="utf-8"))
         connection.execute("INSERT INTO alita.queue_migration SELECT unnest(%s::text[])", (missing,))

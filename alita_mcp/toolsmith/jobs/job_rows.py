@@ -40,15 +40,18 @@ class JobRows:
             if found := self._join(connection, order.owner, order.tool, key):
                 return found
             waiting = connection.execute(
-                "SELECT count(*) AS jobs FROM job WHERE tool = %s AND server = '' AND finished IS NULL", (order.tool,)
+                "SELECT count(*) AS jobs FROM job WHERE tool = %s AND server = '' AND finished IS NULL",
+                (order.tool,),
             ).fetchall()
             if waiting[0]["jobs"] >= MAX_QUEUED:
                 raise TooMany(
-                    f"Busy: {MAX_QUEUED} jobs of {order.tool} are waiting.", hint="Try again when one has ended."
+                    f"Busy: {MAX_QUEUED} jobs of {order.tool} are waiting.",
+                    hint="Try again when one has ended.",
                 )
             made = connection.execute(
                 """
-                INSERT INTO job (id, tool, owner, key, request, asks, waiting) VALUES (%s, %s, %s, %s, %s, %s, ARRAY[%s])
+                INSERT INTO job (id, tool, owner, key, request, asks, waiting)
+                VALUES (%s, %s, %s, %s, %s, %s, ARRAY[%s])
                 ON CONFLICT DO NOTHING RETURNING *, 0 AS age
                 """,
                 (order.id, order.tool, order.owner, key, json.dumps(order.request), asks, self._server),
@@ -83,7 +86,9 @@ class JobRows:
         self._change(
             """
             INSERT INTO job (id, tool, owner, key, asks, parked, stage, questions, waiting, server, attempt)
-            VALUES (%(id)s, %(tool)s, %(owner)s, '', %(asks)s, %(parked)s, %(stage)s, %(questions)s, '{}', %(server)s, 1)
+            VALUES (
+                %(id)s, %(tool)s, %(owner)s, '', %(asks)s, %(parked)s, %(stage)s, %(questions)s, '{}', %(server)s, 1
+            )
             ON CONFLICT DO NOTHING RETURNING id
             """,
             id=job.id, tool=job.tool, owner=job.owner, asks=job.person is not None, parked=job.parked,
@@ -101,7 +106,7 @@ class JobRows:
             f"""
             UPDATE job SET finished = now(), failure = %(failure)s
             WHERE id = %(id)s AND finished IS NULL AND cancelled AND {_IS_FREE} RETURNING id
-            """,
+            """,  # noqa: S608 - written below
             id=job_id, failure=cancelled,
         ):  # fmt: skip
             return None
@@ -110,7 +115,7 @@ class JobRows:
             UPDATE job SET server = %(server)s, attempt = attempt + 1, heartbeat = now(), questions = '[]', round = ''
             WHERE id = %(id)s AND finished IS NULL AND request IS NOT NULL AND {_IS_FREE}
             RETURNING *, extract(epoch FROM now() - started) AS age
-            """,
+            """,  # noqa: S608
             id=job_id, server=self._server,
         )  # fmt: skip
         return rows[0] if rows else None
@@ -159,7 +164,9 @@ class JobRows:
 
     def wait(self, job_id: str) -> None:
         """Notes that callers here wait for the outcome."""
-        query = "UPDATE job SET waiting = array_append(array_remove(waiting, %s), %s) WHERE id = %s RETURNING id"
+        query = (
+            "UPDATE job SET waiting = array_append(array_remove(waiting, %s), %s) WHERE id = %s RETURNING id"
+        )
         self._fetch(query, self._server, self._server, job_id)
 
     def leave(self, job_id: str, *, delivered: bool) -> bool:
@@ -219,7 +226,7 @@ class JobRows:
                 SELECT FROM alita_queue.procrastinate_jobs queued
                 WHERE queued.lock = job.id AND queued.status IN ('todo', 'doing')
             )
-            """
+            """  # noqa: S608
         )
 
     def _change(self, query: str, **values: Any) -> Sequence[Row]:

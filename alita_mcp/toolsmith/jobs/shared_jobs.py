@@ -6,7 +6,7 @@ a `Job` follows the row.
 
 from __future__ import annotations
 
-import logging
+import json
 import re
 import secrets
 import time
@@ -48,6 +48,7 @@ from alita_mcp.toolsmith.jobs.jobs import (
 )
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, PendingQuestions, PersonAnswer
 from alita_mcp.toolsmith.requests.outcomes import Working
+from alita_mcp.tracing import continue_trace, current_trace
 
 WRITE_EVERY_S = 0.25
 """How often a server writes how its jobs stand, where that has changed."""
@@ -58,7 +59,6 @@ _LOST = LibraryError(
     "The server that worked on this job is gone, and what it did with it.",
     hint="Make the call again with the whole request.",
 )
-log = logging.getLogger(__name__)
 
 
 class SharedJobs(Jobs):
@@ -104,7 +104,8 @@ class SharedJobs(Jobs):
             missed = await self._follow(row)
             if missed.outcome is not None and holds(missed.outcome):
                 return missed
-        row = await _in_thread(partial(self._rows.insert, order, asks=person is not None))
+        sent = order.model_copy(update={"request": {**order.request, "trace": current_trace()}})
+        row = await _in_thread(partial(self._rows.insert, sent, asks=person is not None))
         job = await self._follow(row, person)
         if row["id"] == order.id:
             with suppress(LibraryError):  # it is noticed in two seconds that the job stands in no queue
@@ -280,12 +281,13 @@ class SharedJobs(Jobs):
         await ended.wait()
 
     async def _perform_claimed(self, job: Job[Any], row: Row, ended: anyio.Event) -> None:
-        attempt, outcome, failure = row["attempt"], None, None
+        attempt: int = row["attempt"]
+        outcome: Any = None
+        failure: Exception | None = None
         try:
-            order = Order.model_validate_json(
-                f'{{"id": "{job.id}", "tool": "{job.tool}", "owner": "", "request": {row["request"]}}}'
-            )
-            with job.scope:
+            request = json.loads(row["request"])
+            order = Order(id=job.id, tool=job.tool, owner=job.owner, request=request)
+            with continue_trace(request.pop("trace")), job.scope:
                 outcome = await self.perform(order, job.person, job.enter)
             if outcome is None:
                 failure = Cancelled(CANCELLED[job.tool])
@@ -339,7 +341,7 @@ class SharedJobs(Jobs):
 
     async def _write_states(self, job: Job[Any]) -> None:
         """Writes how a job stands while it is done here."""
-        attempt, written = self._attempts.get(job.id), encode_state(job)
+        attempt, written = self._attempts.get(job.id), dict[str, str]()
         while attempt is not None and self._attempts.get(job.id) == attempt:
             state = encode_state(job)
             if state != written:
