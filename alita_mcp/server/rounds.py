@@ -125,31 +125,31 @@ async def wait_in_call(
 async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     questions = job.person if shows_forms(call.ctx) else None
-    while True:
-        outcome = await call.app.wait_for_job(job, task.report, until=questions.ready if questions else None)
-        if not isinstance(outcome, Working):
-            return outcome
-        if questions is None or not questions.open_questions:
-            continue
-        asked = questions.open_questions
-        requests = {
-            question.key: elicit_request(question).model_dump(by_alias=True, mode="json", exclude_none=True)
-            for question in asked
-        }
-        try:
+    try:
+        while True:
+            until = questions.ready if questions else None
+            outcome = await call.app.wait_for_job(job, task.report, until=until)
+            if not isinstance(outcome, Working):
+                return outcome
+            if questions is None or not questions.open_questions:
+                continue
             # 1. The client answers here. 2. It answers another server. 3. The questions end by themselves.
+            asked = questions.open_questions
             async with anyio.create_task_group() as group:
-                group.start_soon(_ask_in_task, task, requests, questions, asked)
+                group.start_soon(_ask_in_task, task, questions, asked)
                 await questions.until_answered(asked)
                 group.cancel_scope.cancel()
-        except anyio.get_cancelled_exc_class():
+    except anyio.get_cancelled_exc_class():
+        if task.status == "cancelled":
             await call.app.jobs.cancel(job)
-            raise
+        raise
 
 
-async def _ask_in_task(
-    task: Task, requests: dict[str, Any], questions: PendingQuestions, asked: tuple[Question, ...]
-) -> None:
+async def _ask_in_task(task: Task, questions: PendingQuestions, asked: tuple[Question, ...]) -> None:
+    requests = {
+        question.key: elicit_request(question).model_dump(by_alias=True, mode="json", exclude_none=True)
+        for question in asked
+    }
     responses = await task.ask_client(requests)
     await questions.give_answers({each.key: read_answer(responses[each.key], each) for each in asked})
 
@@ -158,13 +158,15 @@ async def job_result(
     call: ToolCall, job: Job[T], result_of: Callable[[T | Working], types.CallToolResult]
 ) -> ToolResult:
     """Result of a call that waits for a job; a task where that takes long and the client supports it."""
-    outcome = await wait_in_call(call, job)
-    if isinstance(outcome, types.InputRequiredResult):
-        return outcome
 
     async def finish(task: Task) -> types.CallToolResult:
         done: T = await wait_in_task(call, job, task)
         return result_of(done)
 
+    if call.as_task:
+        return call.tasks.start_task(finish, call.identity.owner, job.id)
+    outcome = await wait_in_call(call, job)
+    if isinstance(outcome, types.InputRequiredResult):
+        return outcome
     is_task = isinstance(outcome, Working) and call.tasks.are_supported(call.ctx)
-    return call.tasks.start_task(finish, call.identity.owner) if is_task else result_of(outcome)
+    return call.tasks.start_task(finish, call.identity.owner, job.id) if is_task else result_of(outcome)

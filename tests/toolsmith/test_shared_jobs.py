@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -189,7 +191,7 @@ async def test_a_caller_that_leaves_does_not_stop_a_job_that_one_elsewhere_waits
 
         async with anyio.create_task_group() as callers:
             callers.start_soon(wait)
-            while not any(each.waiting for each in second._jobs.values()):  # noqa: ASYNC110, SLF001
+            while not any(each.waiting for each in second._jobs.values()):  # noqa: ASYNC110
                 await anyio.sleep(0.01)
             await anyio.sleep(0.3)
             with anyio.move_on_after(0.05) as left:
@@ -340,7 +342,7 @@ async def test_a_long_run_of_code_is_asked_for_elsewhere_and_lost_with_its_serve
         assert isinstance(await second.wait_for_outcome(known, 0.01, nobody), Working)
         go.set()
         assert await second.wait_for_outcome(known, 30, nobody) == DONE
-        # One whose server has said nothing for long ends with an error; so do clocks not matter, all are the database's.
+        # One whose server has said nothing for long, by the clock of the database, ends with an error.
         insert = (
             "INSERT INTO alita.job (id, tool, owner, key, asks, waiting, server, attempt, heartbeat)"
             " VALUES ('gone', 'run_code', 'team/ann', '', false, '{}', 'dead', 1, now() - interval '1 min')"
@@ -379,3 +381,16 @@ async def test_a_database_that_goes_away_loses_no_outcome(
         assert await second.wait_for_outcome(await second.begin(order("b")), 30, nobody) == DONE
     assert begun[0] == job.id
     assert begun.count(job.id) == 1
+
+
+async def test_a_server_that_is_killed_in_a_job_is_replaced_within_half_a_minute(postgres_url: str) -> None:
+    async with serving(postgres_url) as client:
+        job = await client.begin(order("a"))
+        program = [sys.executable, str(Path(__file__).with_name("server_that_hangs.py")), postgres_url]
+        process = await anyio.open_process(program, stderr=None)
+        assert process.stdout is not None
+        assert (await process.stdout.receive()).startswith(b"begun")
+        process.kill()
+        await process.wait()
+        async with serving(postgres_url, done):
+            assert await client.wait_for_outcome(job, 30, nobody) == DONE

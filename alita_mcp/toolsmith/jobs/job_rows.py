@@ -180,10 +180,13 @@ class JobRows:
         )  # fmt: skip
         return bool(rows and rows[0]["others"])
 
-    def succeed(self, job_id: str, successor: str) -> None:
-        """Notes which job goes on where this one ended."""
-        query = "UPDATE job SET successor = %(successor)s WHERE id = %(id)s RETURNING id"
-        self._change(query, id=job_id, successor=successor)
+    def link(self, job_id: str, successor: str) -> str:
+        """Notes which job goes on where one ended; the first one that is noted, or this one."""
+        query = (
+            "UPDATE job SET successor = coalesce(nullif(successor, ''), %s) WHERE id = %s RETURNING successor"
+        )
+        rows = self._fetch(query, successor, job_id)
+        return str(rows[0]["successor"]) if rows else successor
 
     def save_round(self, job_id: str, token: str, rounds: Mapping[str, int]) -> None:
         """As `QuestionStore` says."""

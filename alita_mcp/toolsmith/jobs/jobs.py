@@ -105,8 +105,6 @@ class Job(Generic[T]):
     """Whether its caller gave up, and no other caller has joined."""
     is_elsewhere: bool = False
     """Whether another server of a shared library works on it, or one will."""
-    successor: str = ""
-    """The job that goes on where this one ended: it asks a person to approve what was made."""
 
     def end(self, outcome: T | None, failure: BaseException | None) -> None:
         """Ends it, for all that wait."""
@@ -275,9 +273,9 @@ class Jobs:
         job = self._jobs.get(job_id)
         return job if job is not None and job.owner == owner else None
 
-    async def link(self, job: Job[Any], successor: Job[Any]) -> None:
-        """Notes which job goes on where one ended."""
-        job.successor = successor.id
+    async def link(self, _job: Job[Any], successor: Job[Any]) -> Job[Any]:
+        """The job that goes on where one ended: this successor, unless another server was first."""
+        return successor
 
     async def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
         """The owner's job of that id.

@@ -20,7 +20,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from anyio.from_thread import BlockingPortal
 
-from alita_mcp.errors import Cancelled, LibraryError
+from alita_mcp.errors import Cancelled, LibraryError, UsageError
 from alita_mcp.postgres.database import Database
 from alita_mcp.postgres.queue import HEARTBEAT_S, JobQueue, migrate_queue
 from alita_mcp.progress import ReportStage
@@ -152,12 +152,16 @@ class SharedJobs(Jobs):
             await self._share(job)
         return outcome
 
-    async def link(self, job: Job[Any], successor: Job[Any]) -> None:
+    async def link(self, job: Job[Any], successor: Job[Any]) -> Job[Any]:
         """As `Jobs` says."""
-        await super().link(job, successor)
         await self._share(successor)
-        with suppress(LibraryError):
-            await _in_thread(self._rows.succeed, job.id, successor.id)
+        with suppress(LibraryError, UsageError):
+            first = await _in_thread(self._rows.link, job.id, successor.id)
+            if first != successor.id:
+                found = await self.find_job(first, job.tool, owner=job.owner)
+                await self.cancel(successor)
+                return found
+        return successor
 
     async def cancel(self, job: Job[Any]) -> None:
         """As `Jobs` says."""
@@ -177,7 +181,9 @@ class SharedJobs(Jobs):
             super()._stop(job)
 
     async def _leave(self, job: Job[Any]) -> None:
-        """Stops a job that no caller here waits for any longer, unless one of another server does."""
+        """Stops a job that no caller here waits for any longer, unless one of another server does or will."""
+        if self._working.cancel_called:
+            return
         if job.is_elsewhere or job.id in self._attempts:
             with anyio.CancelScope(shield=True), suppress(LibraryError):
                 if await _in_thread(partial(self._rows.leave, job.id, delivered=False)):
@@ -228,7 +234,6 @@ class SharedJobs(Jobs):
 
     async def _take_in(self, job: Job[Any], row: Row) -> None:
         """Takes in what other servers wrote into a row."""
-        job.successor = row["successor"]
         # 1. The work is done here: others answer its questions, wish its end, or have taken it away.
         # 2. Another server does it.
         if not job.is_elsewhere:
