@@ -92,11 +92,10 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         status, message, hint = explain(failed)
         if status == 401:
             message = ""  # the form says it
-        is_part = request.headers.get("hx-request") == "true"
         values = {"message": message, "hint": hint, "takes_token": sessions.token is not None}
-        response = render(request, "_problem.html" if is_part else "error.html", status=status, **values)
-        if is_part:
-            response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
+        response = render(request, "error.html", status=status, **values)
+        place = {"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top", "hx-reselect": ".problem"}
+        response.headers.update(place)
         if status == 401:
             response.headers["hx-refresh"] = "true"
         return response

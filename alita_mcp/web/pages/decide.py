@@ -41,7 +41,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
 
-    async def show(request: Request, problem: AlitaError | None = None) -> Response:
+    async def show(request: Request) -> Response:
         app, asked = await site.app(), request.query_params
         waiting = await anyio.to_thread.run_sync(_read_waiting, app)
         versions = []
@@ -51,8 +51,6 @@ def routes(site: Site) -> list[Route]:
         return render(
             request,
             "decide.html",
-            status=409 if problem else 200,
-            problem=problem,
             done=asked.get("done", ""),
             ticked="tick" in asked,
             shown=versions,
@@ -66,10 +64,7 @@ def routes(site: Site) -> list[Route]:
 
     def deciding(decide: Callable[[Library, FormData], Awaitable[str]]) -> Endpoint:
         async def act(request: Request) -> Response:
-            try:
-                done = await decide((await site.app()).library, await request.form())
-            except AlitaError as problem:
-                return await show(request, problem)
+            done = await decide((await site.app()).library, await request.form())
             return RedirectResponse(f"/ui/decide?done={quote(done)}", status_code=303)
 
         return act
