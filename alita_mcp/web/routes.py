@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.machine import edge_error
-from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, tool, tool_calls, worth
+from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, tool, worth
 from alita_mcp.web.rendering import render
 from alita_mcp.web.security import (
     NOT_SIGNED_IN,
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 PageRoutes = Callable[[Site], Sequence[Route]]
 PAGES: Sequence[PageRoutes] = [
-    page.routes for page in (ask, activity, library, tool, tool_calls, decide, gaps, worth, health)
+    page.routes for page in (ask, activity, library, tool, decide, gaps, worth, health)
 ]
 
 

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.verification.images import IMAGE_SCHEMA
-from alita_mcp.web.pages.tool_calls import MAX_SHOWN, read_form
+from alita_mcp.web.pages.tool import MAX_SHOWN, read_form
 from tests.in_process import InProcessSandbox
 from tests.library.factory import accepted, simple
 from tests.tables import each_case
