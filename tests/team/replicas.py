@@ -11,9 +11,18 @@ from pathlib import Path
 import psutil
 
 from benchmarks.load.client import Address
-from tests.server.processes import RUN_ALITA, environment
+from tests.server.processes import environment
 from tests.team.balancers import free_ports, running_haproxy, wait_for
 
+SERVE = """
+import sys
+from alita_mcp import settings
+settings.Settings.model_fields["limits"].default = settings.FixedLimits(answer_within_s={answer_within_s})
+settings.Settings.model_rebuild(force=True)
+from alita_mcp.cli.main import main
+sys.exit(main())
+"""
+"""`alita`; the setting `answer_within_s` makes it answer `working` sooner than after 45 s, so that jobs are asked for."""
 SPARE = 2
 """Places that the balancer knows and where nobody listens yet."""
 
@@ -24,6 +33,7 @@ class Replica:
     def __init__(self, folder: Path, port: int, library: str, **settings: str) -> None:
         self.home, self.port = folder / "home", port
         self.log = folder / "log"
+        self._program = SERVE.format(answer_within_s=settings.pop("answer_within_s", "45"))
         self._folder, self._settings = folder, {"library": library, "home": str(self.home), **settings}
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir()
@@ -47,7 +57,7 @@ class Replica:
 
     def start(self, **settings: str) -> None:
         """Starts a process; returns at once."""
-        command = [sys.executable, "-c", RUN_ALITA, "serve", "--http", f"127.0.0.1:{self.port}"]
+        command = [sys.executable, "-c", self._program, "serve", "--http", f"127.0.0.1:{self.port}"]
         if "token" not in self._settings:
             command.append("--no-token")
         with self.log.open("ab") as log:
@@ -128,7 +138,7 @@ class Team:
 def running_team(folder: Path, library: str, count: int = 3, **settings: str) -> Iterator[Team]:
     """So many replicas of one library behind an haproxy, all of them served."""
     folder.mkdir(parents=True, exist_ok=True)
-    team = Team(folder, library, count, **{"sandbox": "wasm", "home": str(folder / "shared"), **settings})
+    team = Team(folder, library, count, **{"sandbox": "wasm", **settings})
     try:
         for _ in range(count):
             team.add()
