@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ settings.Settings.model_rebuild(force=True)
 from alita_mcp.cli.main import main
 sys.exit(main())
 """
-"""`alita`; the setting `answer_within_s` makes it answer `working` sooner than after 45 s, so that jobs are asked for."""
+"""`alita`; with the setting `answer_within_s` it says `working` sooner than after 45 s, so that jobs are asked for."""
 SPARE = 2
 """Places that the balancer knows and where nobody listens yet."""
 
@@ -36,7 +37,6 @@ class Replica:
         self._program = SERVE.format(answer_within_s=settings.pop("answer_within_s", "45"))
         self._folder, self._settings = folder, {"library": library, "home": str(self.home), **settings}
         self._process: subprocess.Popen[bytes] | None = None
-        folder.mkdir()
 
     @property
     def url(self) -> str:
@@ -125,10 +125,10 @@ class Team:
         return Address(self.port, self._settings.get("token", ""))
 
     def add(self, **settings: str) -> Replica:
-        """A further replica with an empty home, started but not waited for."""
-        number = len(self.replicas)
-        folder = self._folder / f"replica-{number}"
-        replica = Replica(folder, self.ports[number], self.library, **{**self._settings, **settings})
+        """A further replica with an empty home at a free place, started but not waited for."""
+        port = next(port for port in self.ports if all(port != each.port for each in self.replicas))
+        folder = Path(tempfile.mkdtemp(prefix="replica-", dir=self._folder))
+        replica = Replica(folder, port, self.library, **{**self._settings, **settings})
         self.replicas.append(replica)
         replica.start()
         return replica

@@ -11,8 +11,7 @@ import anyio.to_thread
 import httpx
 import pytest
 
-from benchmarks.load.client import connect
-from benchmarks.team.crowd import Crowd, Refused
+from benchmarks.team.crowd import Crowd
 from benchmarks.team.proof import find_lost, publish_first
 from tests.postgres_cluster import PostgresServer
 from tests.team.replicas import Replica, Team
@@ -79,7 +78,6 @@ async def test_while_postgresql_is_away_calls_go_on_and_nothing_is_half_done(
         assert (await client.get(ready)).status_code == 200
     assert crowd.broken == []
     assert {"cannot be reached" in text for _, text in crowd.refused} == {True}
-    assert {text.partition(":")[0] for _, text in crowd.refused} == {"synthesize_tool"}
 
 
 async def test_a_server_with_an_empty_home_joins(team: Team) -> None:
@@ -92,7 +90,7 @@ async def test_a_server_with_an_empty_home_joins(team: Team) -> None:
     team.replicas.remove(newcomer)
 
 
-async def test_a_schema_of_a_newer_version_leaves_the_servers_that_run_as_they_are(
+async def test_a_newer_schema_stops_newcomers_of_an_older_version_alone(
     team: Team, postgres_server: PostgresServer
 ) -> None:
     async with at_work(team, callers=2) as crowd:
@@ -100,7 +98,7 @@ async def test_a_schema_of_a_newer_version_leaves_the_servers_that_run_as_they_a
         postgres_server.execute(newer, team.library)
         await until(further(crowd, call_or_search=20))
         older = team.add()
-        await until(lambda: "Upgrade alita-mcp-server" in older.said() or answers_clearly(older))
+        await until(lambda: "Upgrade alita-mcp-server" in older.said())
         older.stop()
         team.replicas.remove(older)
         postgres_server.execute("DELETE FROM alita.migration WHERE number = 9000", team.library)
