@@ -31,7 +31,7 @@ PERMITTED = (
 )
 DECISIONS = (
     "/ui/decide/version",
-    "/ui/gaps/make",
+    "/ui/gaps",
     "/ui/library/calls",
     "/ui/library/a/do/pin",
     "/ui/library/a/export",
