@@ -227,7 +227,7 @@ class JobRows:
             f"""
             SELECT id, tool FROM job WHERE finished IS NULL AND request IS NOT NULL AND {_IS_FREE} AND NOT EXISTS (
                 SELECT FROM alita_queue.procrastinate_jobs queued
-                WHERE queued.lock = job.id AND queued.status IN ('todo', 'doing')
+                WHERE queued.lock = job.id AND queued.status < 'succeeded'
             )
             """  # noqa: S608
         )
