@@ -47,8 +47,8 @@ def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
         added = f"{json.dumps(keys[0])}: {_in_one_line(value)}{', ' if node.value else ''}"
     else:
         # Below the line of the key; a whole document has no key, so there ours comes last.
-        at = _line_end(source, owner.end_mark.index) if owner else len(source)
         column = node.start_mark.column if owner and isinstance(node, CollectionNode) else 2 * bool(owner)
+        at = _after_line(source, owner.end_mark.index, column) if owner else len(source)
         lines = yaml.safe_dump(
             {keys[0]: value}, sort_keys=False, allow_unicode=True, width=2**20
         ).splitlines()
@@ -75,10 +75,7 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
         if after.startswith(","):
             return (before + after[1:].lstrip()).encode()
         return (before.rstrip().removesuffix(",") + source[end:]).encode()
-    start, end = source.rfind("\n", 0, start) + 1, _line_end(source, end)
-    inside = " " * (around.start_mark.column + 1)
-    while source[end:].startswith(inside) and source[end:].lstrip(" ").startswith("#"):
-        end = _line_end(source, end)
+    start, end = source.rfind("\n", 0, start) + 1, _after_line(source, end, around.start_mark.column)
     if len(around.value) == 1 and owner is not None:
         colon = source.index(":", owner.end_mark.index) + 1
         return (source[:colon] + " {}" + source[colon:start] + source[end:]).encode()
@@ -101,9 +98,12 @@ def _end(source: str, node: Any, key: Any) -> int:
     return max(start, len(source[: node.end_mark.index].rstrip()))  # the marks of an alias are its anchor's
 
 
-def _line_end(source: str, index: int) -> int:
-    at = source.find("\n", index)
-    return len(source) if at < 0 else at + 1
+def _after_line(source: str, index: int, column: int) -> int:
+    """The start of the next line that is not a comment indented by more than `column`."""
+    end = (source.find("\n", index) + 1) or len(source)
+    while source[end:].startswith(" " * (column + 1)) and source[end:].lstrip(" ").startswith("#"):
+        end = (source.find("\n", end) + 1) or len(source)
+    return end
 
 
 def _in_one_line(value: Any) -> str:
