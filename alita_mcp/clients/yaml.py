@@ -33,7 +33,8 @@ def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
     source = text.decode()
     newline = "\r\n" if "\r\n" in source else "\n"
     node: Any = yaml.compose(source, Loader=yaml.SafeLoader)
-    keys, owner = [*path], None
+    owner: Any = None
+    keys = [*path]
     while keys and (found := _member(node, keys[0])):
         owner, node = found
         keys.pop(0)
