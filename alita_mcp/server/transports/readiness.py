@@ -142,6 +142,8 @@ class Readiness:
         grace_s, limit_s = self._settings.drain_grace_s, self._settings.drain_limit_s
         # 1. Not ready: the balancer notices. What it still sends, or left in the listener's queue, is served.
         self.is_draining = requests.ends_connections = True
+        if self._shared and self._shared.current:
+            self._shared.current.jobs.take_no_more()
         sys.stderr.write(f"alita: draining for up to {grace_s + limit_s:g} s; another signal ends it\n")
         await anyio.sleep(max(grace_s, LOOK_EVERY_S))
         # 2. Newcomers are refused; what is under way may finish.
