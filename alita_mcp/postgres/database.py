@@ -46,6 +46,7 @@ class Database:
         self._listeners: list[threading.Thread] = []
         self.heard_at: dict[str, float] = {}
         """When each channel's listener took in last what others did, on the monotonic clock."""
+        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say it, once
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,

@@ -146,12 +146,13 @@ def test_a_listener_that_fails_hears_the_next_notice(database: Database) -> None
         ("postgresql://someone:geheim@/none?host=/nowhere", "/nowhere:5432/none cannot be reached"),
     ],
 )
-def test_no_message_holds_the_password(url: str, said: str) -> None:
+def test_no_message_holds_the_password(url: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
     database = Database(url)
     with pytest.raises(LibraryError) as refused, database.transaction():
         pass
     assert said in str(refused.value)
     assert "geheim" not in str(refused.value)
+    assert caplog.text == "", "what is raised is not logged as well"
     database.close()
 
 
