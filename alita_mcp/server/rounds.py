@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.server.client.identity import is_modern
+from alita_mcp.server.client.scopes import may_answer, principal_of
 from alita_mcp.server.client.timeouts import NO_TIMEOUT_WITHIN_S
 from alita_mcp.server.elicitation import elicit_request, question_sender, read_answer, shows_forms
 from alita_mcp.toolsmith.requests.outcomes import Working
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.toolsmith.jobs.jobs import Job, Tool
+    from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 
 T = TypeVar("T")
 MAX_ROUNDS = 10
@@ -56,7 +58,7 @@ def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
     if state is None:
         return None if job_id is None else call.app.jobs.find_job(job_id, tool, owner=call.identity.owner)
     job = call.app.jobs.find_job(state.job, tool, owner=call.identity.owner)
-    if job.person is not None:
+    if job.person is not None and may_answer(call.ctx, job.tool):
         questions = {question.key: question for question in job.person.open_questions}
         responses = call.params.input_responses or {}
         job.person.take_answers(
@@ -81,6 +83,11 @@ def read_state(call: ToolCall) -> RoundState | None:
         raise UsageError(problem, hint=f"Call {call.name} without it.") from None
 
 
+def questions_of(call: ToolCall, job: Job[Any]) -> PendingQuestions | None:
+    """The questions of a job that this client may be asked."""
+    return job.person if shows_forms(call.ctx) and may_answer(call.ctx, job.tool) else None
+
+
 async def wait_in_call(
     call: ToolCall, job: Job[T], spent_s: float = 0
 ) -> T | Working | types.InputRequiredResult:
@@ -99,7 +106,7 @@ async def wait_in_call(
     # 1. The job asks nothing, or the client shows no forms.
     # 2. A 2025 client is sent the questions as they come, on the stream of its call.
     # 3. A modern client gets those that wait as a result, ten times at most; then it has to ask for the job by its id.
-    questions = job.person if shows_forms(call.ctx) else None
+    questions = questions_of(call, job)
     if questions is None:
         return await wait()
     if not is_modern(call.ctx):
@@ -121,7 +128,7 @@ async def wait_in_call(
 
 async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
-    questions = job.person if shows_forms(call.ctx) else None
+    questions = questions_of(call, job)
     while True:
         outcome = await call.app.wait_for_job(job, task.report, until=questions.ready if questions else None)
         if not isinstance(outcome, Working):
@@ -158,4 +165,8 @@ async def job_result(
         return result_of(done)
 
     is_task = isinstance(outcome, Working) and call.tasks.are_supported(call.ctx)
-    return call.tasks.start_task(finish, call.identity.owner) if is_task else result_of(outcome)
+    return (
+        call.tasks.start_task(finish, call.identity.owner, principal_of(call.ctx).scopes)
+        if is_task
+        else result_of(outcome)
+    )

@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from alita_mcp.errors import UsageError
 from alita_mcp.owners import choose_surplus
 from alita_mcp.server.client.identity import is_modern, maker_of
+from alita_mcp.server.client.scopes import principal_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -54,6 +55,8 @@ class Task:
     """One long call of an owner."""
 
     owner: str
+    scopes: frozenset[str] = frozenset()
+    """Of who made the call; another client of the owner that may do less answers no question of it."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     status: Status = "working"
     created: str = field(default_factory=timestamp)
@@ -137,7 +140,7 @@ class Tasks:
                 {"requiredCapabilities": {"extensions": {EXTENSION: {}}}},
             )
 
-    def start_task(self, work: Work, owner: str) -> dict[str, Any]:
+    def start_task(self, work: Work, owner: str, scopes: frozenset[str] = frozenset()) -> dict[str, Any]:
         """Starts an owner's work in the background; the result of the call.
 
         Raises:
@@ -151,7 +154,7 @@ class Tasks:
             raise UsageError(f"{MAX_UNFINISHED} tasks are running already.", hint="Wait for one to end.")
         for surplus in choose_surplus(finished, owner, MAX_TASKS - 1 - unfinished):
             del self._tasks[surplus]
-        task = Task(owner)
+        task = Task(owner, scopes)
         self._tasks[task.id] = task
         self._group().start_soon(self._run_task, task, work)
         return {"resultType": "task", **task.wire()}
@@ -195,6 +198,10 @@ class Tasks:
     async def _update_task(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
         """Accepts input that was asked for; anything else is dropped."""
         task = self._find_task(ctx, params.task_id)
+        if not task.scopes <= principal_of(ctx).scopes:
+            raise MCPError(
+                types.INVALID_PARAMS, "insufficient_scope: the token may do less than that of the task"
+            )
         for key in params.input_responses.keys() & task.pending.keys():
             del task.pending[key]
             task.answers[key] = params.input_responses[key]

@@ -25,7 +25,8 @@ from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.api.problems import Refusal, problem_response
 from alita_mcp.server.api.requests import NewTask, read_new_task
-from alita_mcp.server.client.owner import read_owner
+from alita_mcp.server.client.owner import read_principal
+from alita_mcp.server.client.scopes import check_scope
 from alita_mcp.server.results.unreviewed import visible_manifest
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def api_routes(shared: SharedApp) -> list[Mount]:
 
     async def run_task(request: Request) -> Response:
         """Starts a task and streams its events until it ends. A caller that leaves stops it."""
-        new_task, owner = await read_new_task(request), read_owner(request.scope)
+        principal = read_principal(request.scope)
+        check_scope(principal.scopes, "call")
+        new_task, owner = await read_new_task(request), principal.owner
         app = (await shared.get()).seen_by(owner)
         if not app.tasks.has_model:
             problem = no_model_for_tasks(app.settings)
@@ -54,7 +57,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
             streams.enter_context(send)
             streams.enter_context(events)
             job = app.tasks.begin_task(
-                read_task(new_task, app),
+                read_task(new_task, app, makes_tools="make" in principal.scopes),
                 identity=ClientIdentity(client=CLIENT, owner=owner),
                 shown=partial(visible_manifest, app, reader=Maker(CLIENT, owner)),
                 on_event=send.send,
@@ -72,7 +75,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
     return [Mount("/api", ExceptionMiddleware(router, handlers=handlers))]
 
 
-def read_task(new_task: NewTask, app: App) -> TaskRequest:
+def read_task(new_task: NewTask, app: App, *, makes_tools: bool = True) -> TaskRequest:
     """A task as it is worked on, within what the settings allow."""
     budget = task_budget(
         app.settings,
@@ -82,7 +85,12 @@ def read_task(new_task: NewTask, app: App) -> TaskRequest:
         seconds=new_task.max_seconds,
     )
     return TaskRequest(
-        task=new_task.task, hosts=new_task.hosts, budget=budget, plans=new_task.plans, memory=new_task.memory
+        task=new_task.task,
+        hosts=new_task.hosts,
+        budget=budget,
+        plans=new_task.plans,
+        memory=new_task.memory,
+        makes_tools=makes_tools,
     )
 
 

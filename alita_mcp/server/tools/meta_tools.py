@@ -13,6 +13,7 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.server.client.scopes import principal_of
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import tool_result
 from alita_mcp.server.results.delivery import run_tool
@@ -109,7 +110,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         return await _outcome_result(call, await wait_in_task(call, approval, task) if approval else outcome)
 
     if isinstance(outcome, Working) and call.tasks.are_supported(call.ctx):
-        return call.tasks.start_task(finish, call.identity.owner)
+        return call.tasks.start_task(finish, call.identity.owner, principal_of(call.ctx).scopes)
     return await _outcome_result(call, outcome)
 
 

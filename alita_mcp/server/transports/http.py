@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.subscriptions import ListenHandler
@@ -21,6 +22,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from alita_mcp.event_loop import collect_garbage_rarely
+from alita_mcp.server.transports.access import Access
 from alita_mcp.server.transports.connections import ConnectionLimits
 from alita_mcp.server.transports.guard import (
     EVERY_ADDRESS,
@@ -100,7 +102,15 @@ async def serve_http(
             address = f"{in_brackets(reached_at)}:{bound_port}"
             pages = Pages(server.shared, settings, takes_token=token is not None, address=address)
             routes += api_routes(server.shared)
-        mcp, others = answer_malformed(StreamableHTTPASGIApp(sessions)), Starlette(routes=routes)
+        oauth = None
+        if settings.oauth_issuer is not None or settings.oauth_audience is not None:
+            from alita_mcp.server.transports.oauth import ResourceServer
+
+            oauth = ResourceServer(settings)
+            routes += oauth.routes
+        access = Access(token, oauth=oauth, may_approve=settings.elicit is True)
+        mcp = AuthContextMiddleware(answer_malformed(StreamableHTTPASGIApp(sessions)))
+        others = Starlette(routes=routes)
 
         async def route(scope: Scope, receive: Receive, send: Send) -> None:
             """Spares the many requests to `/mcp` the layers of the few others."""
@@ -115,7 +125,7 @@ async def serve_http(
         async with (
             sessions.run(),
             share_server(server, settings, pages) as stopped,
-            serve_requests(route, listener, token, names, allowed_origins, limits=limits) as requests,
+            serve_requests(route, listener, access, names, allowed_origins, limits=limits) as requests,
             AsyncExitStack() as serving,
         ):
 
