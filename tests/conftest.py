@@ -32,6 +32,7 @@ from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import ProbeReport, Sandbox
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import FixedLimits, Settings
+from alita_mcp.settings_file import SETTINGS_FILE
 from alita_mcp.verification.mutation import mutants, other_inputs
 from tests import warm_programs
 from tests.postgres_cluster import PostgresServer, find_programs, running_postgres
@@ -217,9 +218,35 @@ def coverage_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
         monkeypatch.setenv("COVERAGE_FILE", str(request.config.rootpath / ".coverage"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--store",
+        choices=("sqlite", "postgres"),
+        default="sqlite",
+        help="where tests have their library; those of tests/library try both in any case",
+    )
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
+def store(pytestconfig: pytest.Config) -> str:
+    chosen: str = pytestconfig.getoption("store")
+    return chosen
+
+
+@pytest.fixture
+def home(tmp_path: Path, store: str, request: pytest.FixtureRequest) -> Path:
+    """A home, whose settings name a shared library where the test has one."""
+    home = tmp_path / "home"
+    if store == "postgres":
+        share_library(home, request.getfixturevalue("postgres_url"))
+    return home
+
+
+def share_library(home: Path, url: str) -> None:
+    """Makes a home whose library is in PostgreSQL, for all processes that use it."""
+    home.mkdir(mode=0o700)
+    (home / SETTINGS_FILE).touch(mode=0o600)
+    (home / SETTINGS_FILE).write_text(f'library = "{url}"\n', encoding="utf-8")
 
 
 @contextmanager

@@ -47,6 +47,11 @@ class PostgresServer:
     def url(self, database: str) -> str:
         return f"postgresql://alita@/{database}?host={self._folder}"
 
+    @property
+    def pid(self) -> int:
+        """Of the process whose children serve the connections."""
+        return int((self._data / "postmaster.pid").read_text().split()[0])
+
     def start(self) -> None:
         self._call("pg_ctl", "--wait", "--timeout=60", f"--log={self._folder / 'log'}", "start")
 
@@ -66,11 +71,15 @@ class PostgresServer:
 
     def execute(self, statement: str, url: str = "") -> list[Any]:
         """The rows of one statement, committed at once."""
+        with self.connect(url) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def connect(self, url: str = "") -> Any:
+        """A connection that commits each statement."""
         import psycopg  # of an extra: the tests of the core load this module, too
 
-        with psycopg.connect(url or self.url("postgres"), autocommit=True) as connection:
-            cursor = connection.execute(statement)  # type: ignore[call-overload]
-            return cursor.fetchall() if cursor.description else []
+        return psycopg.connect(url or self.url("postgres"), autocommit=True)
 
     def _call(self, program: str, *words: str) -> None:
         subprocess.run(

@@ -239,7 +239,7 @@ async def test_a_slow_synthesis_becomes_a_job(settings: Settings) -> None:
         assert isinstance(outcome, Working)
         with anyio.fail_after(60):
             while isinstance(outcome, Working):
-                job = other.jobs.find_job(outcome.job_id, owner=USER)
+                job = await other.jobs.find_job(outcome.job_id, owner=USER)
                 outcome = await other.wait_for_job(job, silent)
         assert not isinstance(outcome, Rejected), outcome
 
@@ -296,7 +296,7 @@ async def test_solving_without_a_model_says_what_to_set(app: App) -> None:
     with pytest.raises(UsageError, match="ALITA_MODEL"):
         await app.tasks.solve(TaskRequest(task="x"), heard)
     with pytest.raises(UsageError, match="ALITA_MODEL"):
-        app.tasks.begin_task(TaskRequest(task="x"))
+        await app.tasks.begin_task(TaskRequest(task="x"))
 
 
 async def test_opening_touches_no_sandbox(settings: Settings) -> None:

@@ -36,12 +36,14 @@ from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, find_unknown_settings
-from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, Order, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
 from alita_mcp.values import WrittenFrom
 
 if TYPE_CHECKING:
+    from alita_mcp.agent.values import Solution
     from alita_mcp.app.code_runner import CodeRunner
     from alita_mcp.app.inline_programs import InlinePrograms
     from alita_mcp.app.task_runner import TaskRunner
@@ -77,6 +79,7 @@ class App:
         """The flow of a call of a tool."""
         self.sandbox = calls.sandbox
         self.jobs = jobs
+        jobs.perform = self._perform_order
         self.alita = alita_command(settings.home)
         """How a person calls the command for this library from any shell."""
         self.web = web
@@ -157,7 +160,7 @@ class App:
         """
         if isinstance(request, Rejected):
             return request
-        return await self.wait_for_job(self.begin_synthesis(request), on_stage)
+        return await self.wait_for_job(await self.begin_synthesis(request), on_stage)
 
     def report_rejection(self, rejected: Rejected, name: str, identity: ClientIdentity) -> None:
         """Publishes that a client's request was rejected before a synthesis could begin."""
@@ -166,15 +169,12 @@ class App:
                 rejected.status, text=rejected.reason, detail={"stage": rejected.stage, "fix": rejected.fix}
             )
 
-    def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
+    async def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way.
 
         Raises:
             UsageError: too many are under way.
         """
-
-        async def work(enter: ReportStage) -> Outcome:
-            return await make_tool(self.activity, self.toolsmith, request, enter)
 
         def is_still_true(outcome: Outcome) -> bool:
             if not isinstance(outcome, Created):
@@ -184,7 +184,23 @@ class App:
             except AlitaError:
                 return False
 
-        return self.jobs.start(work, request.model_dump_json(), is_still_true, owner=request.client.owner)
+        words = request.model_dump(mode="json", exclude_unset=True)
+        order = Order(
+            tool="synthesize_tool",
+            owner=request.client.owner,
+            key=request.model_dump_json(),
+            request={"words": words, "made_by": request.made_by, "client": request.client},
+        )
+        return await self.jobs.begin(order, holds=is_still_true)
+
+    async def _perform_order(
+        self, order: Order, person: PendingQuestions | None, on_stage: ReportStage
+    ) -> Outcome | Solution:
+        if order.tool == "solve_task":
+            return await self.tasks.perform_order(order, person, on_stage)
+        ours = {"made_by": order.request["made_by"], "client": order.request["client"]}
+        request = SynthesisRequest.model_validate({**order.request["words"], **ours})
+        return await make_tool(self.activity, self.toolsmith, request, on_stage)
 
     async def wait_for_job(
         self,

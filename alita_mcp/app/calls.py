@@ -130,7 +130,7 @@ class Calls:
         with self._feed.follow("call", identity, tool=name, text=called_by, on_stage=on_stage) as work:
             # 1. Refuse what could only fail, before gates run or a person is asked.
             library = self._library.seen_by(identity.owner)
-            entry = library.entry(name)
+            entry = await library.find_entry(name)
             if entry.state == "enabled":
                 if entry.manifest.packages or not entry.manifest.grants.is_pure:
                     self.verifier.check(entry.manifest)

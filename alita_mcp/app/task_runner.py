@@ -24,16 +24,25 @@ from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.app.activity import Work
 from alita_mcp.app.code_runner import ShowManifest
 from alita_mcp.app.task_abilities import Flows, RunAbilities
+from alita_mcp.errors import ModelError
+from alita_mcp.library.unreviewed import visible_manifest
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.roles import RoleModels
-from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity, Maker
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.jobs.jobs import Job, Jobs
-from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
+from alita_mcp.texts import clip
+from alita_mcp.toolsmith.jobs.jobs import Job, Jobs, Order
+from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
+from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import Manifest
 
+MAX_QUESTION = 2_000
+_QUESTION = (
+    "A model that is working on your task asks this. Do not give it a password or a key.\n\n{question}"
+)
+_FIELD = FormField("answer", "Answer", "Leave it empty if you cannot say; the work goes on without it.")
 PAST_RUNS = 50
 """From which a run learns what its plans are worth."""
 
@@ -49,7 +58,7 @@ class TaskRunner:
     def __init__(self, settings: Settings, flows: Flows, jobs: Jobs, models: RoleModels | None) -> None:
         """`models` is None where no model is configured; nothing is read or made before the first task."""
         self._runs = StoredRuns(flows.library.storage)
-        self._settings = settings
+        self.settings, self.library = settings, flows.library
         self._flows = flows
         self._jobs = jobs
         self._models = models
@@ -63,42 +72,64 @@ class TaskRunner:
         """The runs of one owner; all of them for a person, None."""
         return self._runs.of_owner(owner)
 
-    def begin_task(
+    async def begin_task(
         self,
         request: TaskRequest,
         *,
         identity: ClientIdentity = UNIDENTIFIED,
         person: PendingQuestions | None = None,
-        ask: AskPerson | None = None,
-        shown: ShowManifest = show_all,
-        on_event: OnEvent | None = None,
+        reader: Maker | None = None,
+        key: str = "",
         uploads: Path | None = None,
     ) -> Job[Solution]:
         """Starts a run in the background; the job has the run's id. Cancelling the job stops the run.
 
-        `person` holds the questions that `ask` puts; `on_event` hears what happens; the folder `uploads` is removed
-        with the end of the run.
+        `person` holds its questions; `reader` is who reads what the run sees of tools, None: a person who may see all;
+        the folder `uploads` is removed with the end of the run.
 
         Raises:
             UsageError: no model is configured, or too many tasks are under way.
         """
         if self._models is None:
-            raise no_model_for_tasks(self._settings)
-        run = secrets.token_hex(16)  # nobody can guess it
+            raise no_model_for_tasks(self.settings)
+        order = Order(
+            id=secrets.token_hex(16),  # nobody can guess it
+            tool="solve_task",
+            owner=identity.owner,
+            key=key,
+            request={
+                "task": request.model_dump(mode="json"),
+                "identity": identity,
+                "reader": reader,
+                "uploads": None if uploads is None else str(uploads),
+            },
+        )
+        return await self._jobs.begin(order, person)
 
-        async def work(enter: ReportStage) -> Solution:
-            async def report(event: TaskEvent) -> None:
-                await enter(event.text)
-                if on_event is not None:
-                    await on_event(event)
+    async def perform_order(
+        self, order: Order, person: PendingQuestions | None, on_stage: ReportStage
+    ) -> Solution:
+        """Works on the task of an order; raises as `solve`."""
+        said = order.request
+        shown: ShowManifest = show_all
+        if said["reader"] is not None:
+            shown = partial(visible_manifest, self, reader=Maker(*said["reader"]))
 
-            try:
-                return await self.solve(request, report, ask=ask, identity=identity, run=run, shown=shown)
-            finally:
-                if uploads is not None:
-                    await _remove_folder(uploads)
+        async def report(event: TaskEvent) -> None:
+            await on_stage(event.text)
 
-        return self._jobs.start_task(work, run, identity.owner, person)
+        try:
+            return await self.solve(
+                TaskRequest.model_validate(said["task"]),
+                report,
+                ask=None if person is None else person_asker(person),
+                identity=ClientIdentity(*said["identity"]),
+                run=order.id,
+                shown=shown,
+            )
+        finally:
+            if said["uploads"] is not None:
+                await _remove_folder(Path(said["uploads"]))
 
     async def solve(
         self,
@@ -117,7 +148,7 @@ class TaskRunner:
             ModelError: no model answered.
         """
         if self._models is None:
-            raise no_model_for_tasks(self._settings)
+            raise no_model_for_tasks(self.settings)
         run, budget = run or secrets.token_hex(16), request.budget
         with self._flows.activity.follow("task", identity, text=request.task, id=run) as work:
             async with _open_workspace(request, partial(self._runs.write_file, run)) as workspace:
@@ -146,14 +177,28 @@ class TaskRunner:
                     meter=meter,
                     runs=self._runs,
                     on_event=partial(report_task, work, on_event),
-                    memory=memory if self._settings.memory else None,
+                    memory=memory if self.settings.memory else None,
                     ask=ask,
                     searches=bool(flows.web.backends),
-                    builds=request.makes_tools and self._settings.policy != "locked",
+                    builds=request.makes_tools and self.settings.policy != "locked",
                     past_runs=partial(self.runs_of(identity.owner).list, PAST_RUNS),
-                    plans=self._settings.limits.task_plans if request.plans is None else request.plans,
+                    plans=self.settings.limits.task_plans if request.plans is None else request.plans,
                 )
                 return await solve(Run(run, request, parts))
+
+
+def person_asker(person: PendingQuestions) -> AskPerson:
+    """Function that asks a person one question of a task, in a form of one line."""
+
+    async def ask_person(question: str) -> str | None:
+        text = _QUESTION.format(question=clip(spell_hidden(question[: MAX_QUESTION + 1]), MAX_QUESTION))
+        try:
+            form = await person.ask_form(text, [_FIELD])
+        except ModelError:  # nobody answered
+            return None
+        return (form.texts.get(_FIELD.key, "").strip() or None) if isinstance(form, FilledForm) else None
+
+    return ask_person
 
 
 async def report_task(work: Work, on_event: OnEvent, event: TaskEvent) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+from anyio import RunFinishedError, from_thread
 from anyio.abc import TaskGroup
+from anyio.lowlevel import current_token
 
 from alita_mcp.domains import FILE, read_domains
-from alita_mcp.errors import LibraryError, ToolUnavailable
+from alita_mcp.errors import LibraryError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.catalogue.use import FOUND_NOTHING
 from alita_mcp.library.catalogue.waiting import NOT_APPROVED, WaitingVersion
@@ -81,6 +84,7 @@ class Library:
         self._views: dict[str, Library] = {}
         self._team: str | None = None
         self._named: tuple[int, list[str]] = (-1, [])
+        self._woken = anyio.Event()
 
     def seen_by(self, owner: str) -> Library:
         """The library as an owner sees it and may change it: tools of another team are not there.
@@ -130,6 +134,14 @@ class Library:
         if entry.state == "deleted":
             raise naming.deletion_error(name)
         return entry
+
+    async def find_entry(self, name: str) -> CatalogueEntry:
+        """One tool as it stands, if only another server knew it until now; raises as `entry`."""
+        try:
+            return self.entry(name)
+        except ToolNotFound:
+            await self.look_again()
+            return self.entry(name)
 
     def callable_entry(self, name: str) -> CatalogueEntry:
         """One tool that may be called now.
@@ -264,15 +276,15 @@ class Library:
     def waiting_versions(self) -> list[WaitingVersion]:
         """The newest version of each tool that asks for what it was not granted, the oldest first; it blocks.
 
-        Versions before the current one do not wait.
+        Versions before the current one do not wait, nor what a person refused, is not verified, or came with alita.
         """
         found: dict[str, WaitingVersion] = {}
         for each in self.tools.may_wait():
             name = each.manifest.name
             if name not in found and self.effective_grants.of(each.manifest) is None:
-                able = may_hold_grants(each.manifest)
-                found[name] = each if able else each.model_copy(update={"set_aside": "not verified"})
-        return sorted(found.values(), key=lambda each: each.manifest.created_at)
+                found[name] = each
+        waiting = [each for each in found.values() if not each.set_aside and may_hold_grants(each.manifest)]
+        return sorted(waiting, key=lambda each: each.manifest.created_at)
 
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
@@ -436,9 +448,21 @@ class Library:
         if self._following.seen.listed != before.listed:
             self.announce()
 
+    async def look_again(self) -> None:
+        """Reads what other processes and servers committed up to now, before something is said not to be there."""
+        await self._in_thread(self._store.catch_up)
+        await self.refresh()
+
     async def watch(self) -> None:
         """Notices what other processes commit, for as long as it runs."""
         seen, complaint = None, ""
+        loop = current_token()
+
+        def wake() -> None:
+            with suppress(RunFinishedError):
+                from_thread.run_sync(self._wake, token=loop)
+
+        self._store.call_on_changes(wake)
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
@@ -450,7 +474,12 @@ class Library:
                 if complaint != str(failure):  # a disk stays full for long
                     complaint = str(failure)
                     _log.warning("%s", complaint)
-            await anyio.sleep(WATCH_EVERY_S)
+            with anyio.move_on_after(WATCH_EVERY_S):
+                await self._woken.wait()
+
+    def _wake(self) -> None:
+        self._woken.set()
+        self._woken = anyio.Event()
 
     def close(self) -> None:
         """Writes the last calls and lets go of the search; the store is closed by who opened it."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
 from alita_mcp.library.background import background
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.library import Library
-from alita_mcp.library.storage import open_storage
+from alita_mcp.library.storage import Storage
 from alita_mcp.library.versions.starter import starter_tools_folder
 from alita_mcp.library.versions.store import Store
 from alita_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from alita_mcp.postgres.database import Database
 
 
 @asynccontextmanager
@@ -24,15 +28,21 @@ async def open_library(
     starters: Callable[[], Path | None] = starter_tools_folder,
     on_step: OnStep = no_step,
 ) -> AsyncIterator[Library]:
-    """The library in `settings.home`, made when there is none, with the starter tools when it is empty.
+    """The library in `settings.home`, or the shared one that the home has a copy of, with the starter tools if empty.
 
     Raises:
-        LibraryError: the home or the catalogue cannot be used; nothing was deleted.
+        LibraryError: the home, the catalogue or the shared library cannot be used; nothing was deleted.
+        ExtraMissing: there is a shared library, and the extra `team` is not installed.
     """
-    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step)
-    with ExitStack() as files:
-        storage = files.enter_context(open_storage(settings))
-        files.callback(store.close)
+    database = _find_database(settings)
+    async with AsyncExitStack() as files:
+        try:
+            store = await anyio.to_thread.run_sync(_open_store, settings, database, starters(), on_step)
+            files.callback(store.close)
+        finally:
+            if database is not None:  # closed before the store, which takes in what it hears
+                files.push_async_callback(_run_to_the_end, database.close)
+        storage = Storage(settings.home, database)
         async with background() as tasks:
             library = Library(store, tasks, settings, storage)
             files.callback(
@@ -44,3 +54,26 @@ async def open_library(
                 yield library
             finally:
                 tasks.cancel_scope.cancel()
+
+
+def _find_database(settings: Settings) -> Database | None:
+    if not settings.library_url:
+        return None
+    from alita_mcp.postgres.database import Database
+
+    return Database(settings.library_url)
+
+
+def _open_store(
+    settings: Settings, database: Database | None, starters: Path | None, on_step: OnStep
+) -> Store:
+    if database is None:
+        return Store(settings.home, starters, on_step)
+    from alita_mcp.library.versions.shared import SharedStore
+
+    return SharedStore(settings.home, starters, database, on_step)
+
+
+async def _run_to_the_end(close: Callable[[], None]) -> None:
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(close)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, LiteralString
@@ -25,6 +26,8 @@ POLL_S = 5.0
 """A notice can be lost, so a listener looks this often in any case."""
 CONNECT_S = 5.0
 """How long a transaction waits for a connection."""
+AWAY_S = 0.5
+"""How long it waits once a listener has had no connection for longer than that: what goes on without stays fast."""
 STATEMENT_MS = 30_000
 """No statement of ours takes longer; a lock that is not released must not hold everybody."""
 MAX_CONNECTIONS = 8
@@ -39,6 +42,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         self._closed = threading.Event()
+        self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
@@ -71,7 +75,9 @@ class Database:
             LibraryError: the database cannot be reached or refuses; nothing was changed, unless the connection broke at
                 the commit, which the message says.
         """
-        with self.translate_errors(), self._pool.connection() as connection:
+        away_s = 0.0 if self._away_since is None else time.monotonic() - self._away_since
+        timeout = max(AWAY_S, CONNECT_S - away_s)
+        with self.translate_errors(), self._pool.connection(timeout) as connection:
             connection.isolation_level = isolation
             with connection.transaction():
                 yield connection
@@ -100,7 +106,6 @@ class Database:
         thread.start()
 
     def _follow(self, channel: LiteralString, heard: Callable[[str | None], Any]) -> None:
-        was_away = False
         while not self._closed.is_set():
             try:
                 with psycopg.connect(
@@ -108,15 +113,15 @@ class Database:
                     keepalives_idle=5, keepalives_interval=2, keepalives_count=2,
                 ) as connection:  # fmt: skip
                     connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
-                    if was_away:
+                    if self._away_since is not None:
                         _log.warning("%s is back.", self.name)
-                    was_away = False
+                    self._away_since = None
                     _hear(heard, None)
                     self._hear_notices(connection, heard)
             except psycopg.Error as error:
-                if not was_away:
+                if self._away_since is None:
                     _log.warning("%s", _explain(error, self.name))
-                was_away = True
+                    self._away_since = time.monotonic()
                 self._closed.wait(1.0)
 
     def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:

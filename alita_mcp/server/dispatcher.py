@@ -88,8 +88,8 @@ class Dispatcher:
                 raise InsufficientScope(scope)  # noqa: TRY301 - becomes a result below
             app = (await self._shared.get()).seen_by(maker.owner)
             source, tool = self._find_tool(params.name, maker)
-            if tool is None:  # another process may have published it
-                await app.library.refresh()
+            if tool is None:  # another process or server may have published it
+                await app.library.look_again()
                 source, tool = self._find_tool(params.name, maker)
             if source is None or tool is None:
                 raise self._unknown_tool(params.name, app, client, maker)  # noqa: TRY301 - becomes a result below

@@ -44,7 +44,7 @@ class RoundState(Value):
     rounds: int
 
 
-def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
+async def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
     """The job that a call goes on with, once it has taken the answers that the call brings; None for a new one.
 
     Raises:
@@ -56,8 +56,10 @@ def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
         raise InvalidArguments("job_id asks for the outcome of a job.", hint="Leave out the other fields.")
     state = read_state(call)
     if state is None:
-        return None if job_id is None else call.app.jobs.find_job(job_id, tool, owner=call.identity.owner)
-    job = call.app.jobs.find_job(state.job, tool, owner=call.identity.owner)
+        return (
+            None if job_id is None else await call.app.jobs.find_job(job_id, tool, owner=call.identity.owner)
+        )
+    job = await call.app.jobs.find_job(state.job, tool, owner=call.identity.owner)
     if job.person is not None and may_answer(call.ctx, job.tool):
         questions = {question.key: question for question in job.person.open_questions}
         responses = call.params.input_responses or {}

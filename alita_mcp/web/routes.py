@@ -15,7 +15,7 @@ from starlette.formparsers import MultiPartException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +28,7 @@ from alita_mcp.web.security import (
     NOT_SIGNED_IN,
     SECURITY_HEADERS,
     SESSION_S,
+    WEB_PAGE,
     Refusal,
     check_request,
     refuse_other_pages,
@@ -65,15 +66,15 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         if not given or request.method == "HEAD":
             raise Refusal(401, NOT_SIGNED_IN)
         known = sessions.read(request)
-        if request.method == "GET" and known and sessions.may_request(known, "/ui/decide", is_safe=True):
-            with suppress(
-                Refusal
-            ):  # an old link is as good as a new one, and the forms of open pages stay valid
+        if request.method == "GET" and known and sessions.identify(known) is WEB_PAGE:
+            with suppress(Refusal):  # an old link is as good; the forms of open pages stay valid
                 sessions.enter(given)
-            return RedirectResponse(FIRST_PAGE, status_code=303)
+            return await show_first_page(request)
         cookie = sessions.enter(given)
         # A redirect would belong to whichever site the link was clicked on, and get no strict cookie.
-        response = render(request, "entered.html", page=FIRST_PAGE)
+        response = HTMLResponse(
+            f'<a href="{FIRST_PAGE}">Go on</a>', headers={"refresh": f"0;url={FIRST_PAGE}"}
+        )
         is_secure = "https" in (request.url.scheme, request.headers.get("origin", "").partition(":")[0])
         response.set_cookie(
             sessions.cookie, cookie, SESSION_S, path="/ui", secure=is_secure, httponly=True, samesite="strict"

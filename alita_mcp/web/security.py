@@ -7,7 +7,6 @@ import hmac
 import re
 import secrets
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
@@ -20,12 +19,8 @@ from alita_mcp.owners import ClientIdentity, token_owner
 
 CODE_S = 300.0
 """How long a one-time code may be used."""
-MAX_CODES = 64
 SESSION_S = 30 * 24 * 3600
 """How long a session lasts."""
-WRONG_TOKENS = 5
-"""So many wrong tokens are answered in `WRONG_WITHIN_S`; then nobody signs in with the token for a while."""
-WRONG_WITHIN_S = 60.0
 MAX_FORM_BYTES = 65 << 20
 """Of a form with its files."""
 MAX_FORM_FILES, MAX_FORM_FIELDS = 20, 1_000
@@ -78,7 +73,6 @@ class Sessions:
         self.cookie = f"alita_{self._sign('name', '')[:12]}"
         """Name of the cookie: browsers send the cookies of every port of a host, so that of each home is another."""
         self._codes: dict[str, float] = {}
-        self._wrong: deque[float] = deque(maxlen=WRONG_TOKENS)
         self.used_at = float("-inf")
         """When a session was last used, on the monotonic clock."""
         self.streams: dict[anyio.CancelScope, str] = {}
@@ -87,8 +81,7 @@ class Sessions:
     def make_code(self) -> str:
         """A code that one browser can exchange for a session within five minutes."""
         now = time.monotonic()
-        valid = [(code, until) for code, until in self._codes.items() if until > now]
-        self._codes = dict(valid[-MAX_CODES + 1 :])
+        self._codes = {code: until for code, until in self._codes.items() if until > now}
         code = secrets.token_urlsafe(24)
         self._codes[code] = now + CODE_S
         return code
@@ -97,22 +90,14 @@ class Sessions:
         """The value of a new session's cookie, for a one-time code or the token.
 
         Raises:
-            Refusal: it is neither, or too many were wrong lately.
+            Refusal: it is neither.
         """
         given = given.strip()
         if self._codes.pop(given, 0.0) > time.monotonic():
             return self.make_session()
         if self.token is None:
             raise Refusal(403, "This code is wrong, was used already, or is too old.", hint=SIGN_IN)
-        now = time.monotonic()
-        if len(self._wrong) == WRONG_TOKENS and now - self._wrong[0] < WRONG_WITHIN_S:
-            seconds = int(WRONG_WITHIN_S - (now - self._wrong[0])) + 1
-            raise Refusal(
-                429, f"Too many wrong tokens. Try again in {seconds} s.",
-                hint="`alita ui` on the server's machine prints a link that works at once.",
-            )  # fmt: skip
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
-            self._wrong.append(now)
             raise Refusal(403, "This is neither the token nor a code that can still be used.", hint=SIGN_IN)
         return self.make_session("token")
 
@@ -131,12 +116,6 @@ class Sessions:
         """Who acts: the person; where the token opened the session, its owner, as over MCP."""
         is_person = session.split(".")[1] == "code"
         return WEB_PAGE if is_person else WEB_PAGE._replace(owner=token_owner(self.token))
-
-    def may_request(self, session: str, path: str, *, is_safe: bool) -> bool:
-        """Whether a session may see a path, or send forms to it."""
-        if self.identify(session) is WEB_PAGE:
-            return True
-        return path not in FOR_PERSONS if is_safe else AS_CLIENTS.fullmatch(path) is not None
 
     def csrf_token(self, session: str) -> str:
         """What each form of a session carries."""
@@ -171,7 +150,9 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
         request.state.session = session
         request.state.identity = sessions.identify(session)
         token = request.state.csrf_token = sessions.csrf_token(session)
-        if not sessions.may_request(session, request.url.path, is_safe=is_safe):
+        path = request.url.path
+        as_client = path not in FOR_PERSONS if is_safe else AS_CLIENTS.fullmatch(path)
+        if not as_client and request.state.identity is not WEB_PAGE:
             raise Refusal(
                 403, "The token opened this session: clients have it, too, so it decides nothing.",
                 hint="Open the pages with a link of `alita ui`.",
@@ -180,9 +161,8 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
             return await endpoint(request)
         length, size = request.headers.get("content-length", ""), 0
         if not length.isdecimal() or int(length) > MAX_FORM_BYTES:
-            async for (
-                chunk
-            ) in request.stream():  # a browser that cannot send it all would not show the refusal
+            # a browser that cannot send it all would not show the refusal
+            async for chunk in request.stream():
                 size += len(chunk)
                 if size > MAX_DROPPED_BYTES:
                     break

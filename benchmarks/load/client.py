@@ -62,8 +62,8 @@ class Client:
                 status, answer = await self._read_response()
         except (TimeoutError, anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError) as failed:
             raise Lost(f"the connection broke: {type(failed).__name__}") from failed
-        message = json.loads(answer)
-        if status != 200 or "result" not in message:
+        message = json.loads(answer) if status == 200 else {}
+        if "result" not in message:
             raise Lost(f"status {status}: {answer[:300]!r}")
         result: dict[str, Any] = message["result"]
         return result

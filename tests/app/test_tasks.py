@@ -89,7 +89,9 @@ async def test_a_job_is_a_run_that_is_stopped_with_it_and_the_sandbox_is_free_ag
             if "run_code" in stage:
                 began.set()
 
-        job = app.tasks.begin_task(TaskRequest(task="Loop."), identity=ClientIdentity(client="a client"))
+        job = await app.tasks.begin_task(
+            TaskRequest(task="Loop."), identity=ClientIdentity(client="a client")
+        )
         job.listeners.append(listen)
         await began.wait()
         await app.jobs.cancel(job)

@@ -147,7 +147,7 @@ async def test_health_checks_by_itself(page: Page, ui: UiServer) -> None:
     assert "alita.toml" in await page.inner_text("main")
 
 
-@pytest.mark.parametrize("path", ["/decide?tool=http_request", "/gaps", "/health"])
+@pytest.mark.parametrize("path", ["/decide", "/gaps", "/health"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_a_phone_scrolls_no_page_sideways(
     browser: Browser, ui: UiServer, path: str, scheme: str, tmp_path: Path

@@ -93,7 +93,7 @@ async def test_a_strangers_tools_stay_text_and_fit_a_phone(
         await page.goto(ui.link())
         await page.wait_for_url("**/ui/ask")
         paths = [
-            "", "?q=nasty", "/nasty", "/large", "/answers/compare?from=1&to=2",
+            "", "?q=nasty", "/nasty", "/large", "/answers?version=2&from=1",
             "/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/csv_query",
         ]  # fmt: skip
         for path in paths:

@@ -28,6 +28,8 @@ def test_each_owner_reads_its_own_and_a_person_all(storage: Storage) -> None:
         assert [each.content for each in files.newest("*.json", owner, 9)] == [owner.encode()]
     assert {each.content.decode() for each in files.newest("*.json", None, 9)} == set(OWNERS)
     assert files.read_file("a.json", "TEAM") is None
+    for name in ("a_json", "a%", "A.json"):
+        assert files.read_file(name, "user") is None
     assert storage.files("other", 100, 1_000).newest("*", None, 9) == []
     files.clear()
     assert files.newest("*", None, 9) == []

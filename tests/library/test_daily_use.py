@@ -102,6 +102,7 @@ async def test_a_call_long_after_a_search_is_not_its_outcome(
         assert library.tools.daily_searches("2020-01-01")[today()].called == 0
 
 
+@pytest.mark.one_machine
 async def test_counts_that_cannot_be_written_are_kept(home: Path, tmp_path: Path) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)

@@ -216,6 +216,7 @@ async def test_exporting_again_replaces_the_earlier_folder(home: Path) -> None:
         assert sorted(path.name for path in (home / "exports").iterdir()) == ["slugify-v1"]
 
 
+@pytest.mark.one_machine
 async def test_a_changed_tool_is_not_exported_and_a_linked_place_not_followed(
     home: Path, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ async def test_a_published_tool_is_listed_read_and_kept(home: Path) -> None:
             assert events(library) == ["created", "published"]
 
 
+@pytest.mark.one_machine
 async def test_the_steps_of_publishing_are_those_that_are_written_down(home: Path) -> None:
     done: list[str] = []
     async with opened(home, done.append) as library:
@@ -66,6 +67,7 @@ async def test_of_two_processes_racing_for_a_name_exactly_one_wins(home: Path, r
             assert not found(home, "generated_tools/.staging-*")
 
 
+@pytest.mark.one_machine
 async def test_who_comes_second_waits_to_see_whether_the_first_succeeds(home: Path) -> None:
     with anyio.fail_after(60):
         claimed = anyio.Event()
@@ -126,6 +128,7 @@ async def test_what_its_gates_rejected_is_not_published(home: Path) -> None:
         assert not list((home / "generated_tools").iterdir())
 
 
+@pytest.mark.one_machine
 async def test_a_failing_step_leaves_nothing_and_the_name_free(home: Path) -> None:
     broken = ""
 
@@ -164,6 +167,7 @@ async def test_a_stranger_in_the_way_is_set_aside_not_lost(home: Path) -> None:
     assert [path.read_text() for path in found(home, "set-aside/*/notes.txt")] == ["mine"]
 
 
+@pytest.mark.one_machine
 @pytest.mark.process
 async def test_a_stranger_in_the_way_outlives_a_publisher_that_dies(home: Path) -> None:
     with anyio.fail_after(120):
@@ -195,6 +199,7 @@ async def test_a_new_version_does_not_bring_a_disabled_tool_back(home: Path) -> 
         assert library.entry("slugify").state == "disabled"
 
 
+@pytest.mark.one_machine
 @pytest.mark.process
 async def test_the_claim_of_a_dead_publisher_does_not_block_those_that_are_open(home: Path) -> None:
     with anyio.fail_after(120):

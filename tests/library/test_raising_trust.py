@@ -64,6 +64,7 @@ async def test_more_examples_raise_the_same_version(home: Path) -> None:
         assert (await library.read("slugify")) == after
 
 
+@pytest.mark.one_machine
 async def test_the_steps_of_raising_are_those_that_are_written_down(home: Path) -> None:
     done: list[str] = []
     async with opened(home, done.append) as library:
@@ -73,6 +74,7 @@ async def test_the_steps_of_raising_are_those_that_are_written_down(home: Path) 
     assert tuple(done) == RAISE_STEPS
 
 
+@pytest.mark.one_machine
 @pytest.mark.process
 @pytest.mark.parametrize("step", RAISE_STEPS)
 async def test_a_kill_at_any_step_leaves_the_version_as_it_was_or_raised(home: Path, step: str) -> None:
@@ -98,6 +100,7 @@ async def assert_whole(library: Library, home: Path, *, raised: bool) -> None:
     assert [place.name for place in found(home, "generated_tools/slugify/*")] == ["v1"]
 
 
+@pytest.mark.one_machine
 @pytest.mark.process
 @pytest.mark.parametrize("step", ["laid aside", "replaced", "in place", "row written"])
 async def test_who_reads_after_a_kill_puts_the_version_right_and_does_not_quarantine_it(
@@ -115,6 +118,7 @@ async def test_who_reads_after_a_kill_puts_the_version_right_and_does_not_quaran
             assert raised.trust == "verified"
 
 
+@pytest.mark.one_machine
 @pytest.mark.slow
 @pytest.mark.parametrize("step", sorted(set(RAISE_STEPS) - SURVIVED))
 async def test_a_disk_that_refuses_in_the_middle_leaves_the_version_as_it_was(home: Path, step: str) -> None:
@@ -242,6 +246,7 @@ async def test_a_version_that_moved_on_is_not_raised(home: Path) -> None:
             await library.raise_trust(WHOLE, before)
 
 
+@pytest.mark.one_machine
 async def test_a_damaged_version_is_not_raised_over(home: Path) -> None:
     async with opened(home) as library:
         before = await published_thin(library)

@@ -160,6 +160,7 @@ async def test_similar_tools_are_named_best_first(home: Path) -> None:
         assert await library.similar("zzz qqq") == ()
 
 
+@pytest.mark.one_machine
 async def test_reindex_counts_the_rows_and_quarantines_what_was_changed(home: Path) -> None:
     async with opened(home) as library:
         await publish_six(library)

@@ -110,6 +110,7 @@ async def test_a_tombstone_that_got_too_old_meanwhile_is_not_undone(home: Path) 
             await library.enable("slugify")
 
 
+@pytest.mark.one_machine
 @pytest.mark.parametrize("file", VERSION_FILES)
 async def test_an_edited_file_quarantines_the_tool_for_good(home: Path, file: str) -> None:
     async with opened(home) as library:
@@ -140,6 +141,7 @@ async def test_an_edited_file_quarantines_the_tool_for_good(home: Path, file: st
         assert events(library).count("quarantined") == 1
 
 
+@pytest.mark.one_machine
 async def test_enabling_a_quarantined_tool_that_is_still_changed_is_refused(home: Path) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)
@@ -150,6 +152,7 @@ async def test_enabling_a_quarantined_tool_that_is_still_changed_is_refused(home
             assert library.entry("slugify").state == "quarantined"
 
 
+@pytest.mark.one_machine
 async def test_a_changed_old_version_does_not_take_the_current_one_along(home: Path) -> None:
     async with opened(home) as library:
         await two_versions(library)
@@ -162,6 +165,7 @@ async def test_a_changed_old_version_does_not_take_the_current_one_along(home: P
         assert library.entry("slugify").manifest.version == 2
 
 
+@pytest.mark.one_machine
 async def test_rolling_back_frees_a_tool_whose_newest_version_was_changed(home: Path) -> None:
     async with opened(home) as library:
         await two_versions(library)
@@ -172,6 +176,7 @@ async def test_rolling_back_frees_a_tool_whose_newest_version_was_changed(home: 
         assert (await library.read("slugify")).manifest.version == 1
 
 
+@pytest.mark.one_machine
 async def test_a_new_version_frees_a_quarantined_tool(home: Path) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)
@@ -182,6 +187,7 @@ async def test_a_new_version_frees_a_quarantined_tool(home: Path) -> None:
         assert library.callable_entry("slugify").manifest.version == 2
 
 
+@pytest.mark.one_machine
 async def test_files_given_a_foreign_but_consistent_version_do_not_pass(home: Path, tmp_path: Path) -> None:
     async with opened(tmp_path / "other") as other:
         await other.publish(accepted(code=accepted().draft.code + "\n# evil\n"), expected_version=0)

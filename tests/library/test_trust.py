@@ -43,6 +43,7 @@ def report(trust: Trust = "provisional", *checks: Check, **more: Any) -> Verific
 # --- false claims
 
 
+@pytest.mark.one_machine
 @pytest.mark.parametrize(
     ("manifest", "said"),
     [
@@ -65,6 +66,7 @@ async def test_a_version_edited_to_claim_more_is_quarantined_and_not_called(
         assert library.entry("slugify").manifest.trust == "provisional"
 
 
+@pytest.mark.one_machine
 async def test_the_report_of_another_version_is_no_evidence(home: Path) -> None:
     async with opened(home) as library:
         good = await library.publish(accepted(), expected_version=0)
@@ -78,6 +80,7 @@ async def test_the_report_of_another_version_is_no_evidence(home: Path) -> None:
             await library.read("slugify", 2)
 
 
+@pytest.mark.one_machine
 @pytest.mark.parametrize(
     ("manifest", "said", "why"),
     [

@@ -14,7 +14,7 @@ from mcp import Client
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
-from tests.conftest import require_mark, skip_or_fail
+from tests.conftest import require_mark, share_library, skip_or_fail
 from tests.in_process import InProcessSandbox
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import PATIENCE_S, Build, builder, connected, succeeded
@@ -45,7 +45,10 @@ def node_tools(pytestconfig: pytest.Config) -> NodeTools:
 
 
 @pytest.fixture
-def home(tmp_path: Path, stocked: Path) -> Path:
+def home(tmp_path: Path, stocked: Path, store: str, request: pytest.FixtureRequest) -> Path:
+    if store == "postgres":
+        share_library(tmp_path / "home", request.getfixturevalue("postgres_url"))
+        return tmp_path / "home"
     return shutil.copytree(stocked, tmp_path / "home")
 
 

@@ -116,7 +116,7 @@ async def test_jobs_of_runs_are_bounded_and_forgotten_once_heard() -> None:
         ends.set()
         assert await board.wait_for_outcome(first, 10, _silent) == 7
         with pytest.raises(Exception, match="There is no job"):
-            board.find_job(first.id, "run_code", owner=USER)
+            await board.find_job(first.id, "run_code", owner=USER)
         await anyio.lowlevel.checkpoint()
         board.start_run(work, USER)
         assert len(board._jobs) <= jobs.KEPT_RUNS + 1

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.results.unreviewed import first_sentence
+from alita_mcp.library.unreviewed import first_sentence
 from alita_mcp.settings import Settings
 from tests.server.drafts import draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of

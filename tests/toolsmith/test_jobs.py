@@ -51,8 +51,12 @@ async def test_a_long_job_answers_working_and_later_its_outcome() -> None:
             assert isinstance(first, Working)
             assert (first.job_id, first.stage) == (job.id, "examples")
             go.set()
-            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
-            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
+            assert (
+                await jobs.wait_for_outcome(await jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
+            )
+            assert (
+                await jobs.wait_for_outcome(await jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
+            )
 
 
 async def test_whoever_waits_hears_the_stages() -> None:
@@ -110,7 +114,7 @@ async def test_a_failure_reaches_everyone_who_asks(failure: Exception) -> None:
 async def test_an_unknown_job_says_what_to_do() -> None:
     async with open_jobs() as jobs:
         with pytest.raises(UsageError, match="no job 'nope'"):
-            jobs.find_job("nope", owner=USER)
+            await jobs.find_job("nope", owner=USER)
 
 
 async def test_so_many_run_at_once_and_the_rest_wait_their_turn() -> None:
@@ -166,7 +170,9 @@ async def test_asking_again_with_the_same_request_finds_the_running_job() -> Non
             assert first.job_id == again.job_id
             assert jobs.start(work, "b").id != first.job_id
             go.set()
-            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
+            assert (
+                await jobs.wait_for_outcome(await jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
+            )
     assert started == [1, 1]
 
 
@@ -326,10 +332,10 @@ async def test_a_job_is_found_by_its_owner_alone_and_a_stranger_ends_or_displace
         assert theirs.id != ours.id
         assert jobs.find_by_key("the same", "token:b") is theirs
         with pytest.raises(UsageError, match="There is no job"):
-            jobs.find_job(ours.id, owner="token:b")
+            await jobs.find_job(ours.id, owner="token:b")
         await ours.done.wait()
         for _ in range(KEPT_FINISHED + 10):
             await jobs.start(at_once, owner="token:b").done.wait()
-        assert jobs.find_job(ours.id, owner="token:a") is ours
+        assert await jobs.find_job(ours.id, owner="token:a") is ours
         with pytest.raises(UsageError, match="There is no job"):
-            jobs.find_job(theirs.id, owner="token:b")
+            await jobs.find_job(theirs.id, owner="token:b")

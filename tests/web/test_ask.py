@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from alita_mcp.agent.runs.store import RUNS, StoredRuns
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
@@ -151,6 +152,31 @@ async def test_a_run_is_stopped_and_shown_from_its_record_by_another_server(sett
             for page in ((await browser.get(again[1])).text, (await elsewhere.get(where)).text):
                 assert 'badge warn">stopped' in page
                 assert "Stopped (cancelled): It was stopped." in page
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.extra("team")
+async def test_a_run_of_another_server_is_followed_there_and_its_files_are_read(
+    settings: Settings, tmp_path: Path, postgres_url: str
+) -> None:
+    library = SecretStr(postgres_url)
+    async with (
+        asking(settings, Waiting([DRAWN]), sandbox="wasm", library=library, home=tmp_path / "one") as (
+            _,
+            browser,
+        ),
+        asking(settings, None, library=library, home=tmp_path / "other") as (_, elsewhere),
+    ):
+        where = await begin(browser)
+        page = await until(lambda: elsewhere.get(where), 'id="step-1"')
+        assert 'badge busy">running' in page
+        assert where in (await elsewhere.get("/ui/ask")).text
+        assert (await elsewhere.get(f"{where}/files/figure-1.png")).content == png()
+        stop = {"csrf_token": csrf_token((await browser.get(where)).text)}
+        assert (await browser.post(f"{where}/stop", data=stop)).status_code == 303
+        assert 'badge warn">stopped' in (await elsewhere.get(where)).text
+        assert not (tmp_path / "one" / "tasks").exists()
 
 
 async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settings: Settings) -> None:

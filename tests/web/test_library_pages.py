@@ -129,10 +129,10 @@ async def test_versions_are_compared_and_rolled_back(library: Library, browser: 
     for version, answer in enumerate(("old answer", "new answer")):
         await library.publish(simple("answers", answer=answer), expected_version=version)
     page = await page_of(browser, "/answers")
-    difference = await page_of(browser, "/answers/compare?from=1&to=2")
+    difference = await page_of(browser, "/answers?version=2&from=1")
     assert '<span class="removed">-    return &#39;old answer&#39;' in difference
     assert '<span class="added">+    return &#39;new answer&#39;' in difference
-    assert "Nothing differs" in await page_of(browser, "/answers/compare?from=1&to=1")
+    assert "Nothing differs" in await page_of(browser, "/answers?version=1&from=1")
     old = await page_of(browser, "/answers?version=1")
     assert "The current version is" in old
     assert "rollback" not in page
@@ -238,4 +238,4 @@ async def test_a_tool_of_200_kb_is_shown_whole(library: Library, browser: httpx.
     assert len((await library.read("large")).code) > 200_000
     page = re.sub(r"<[^>]*>", "", await page_of(browser, "/large"))
     assert "VALUE_11999 = 11999" in page
-    assert "-VALUE_0 = 0" in await page_of(browser, "/large/compare?from=1&to=2")
+    assert "-VALUE_0 = 0" in await page_of(browser, "/large?version=2&from=1")

@@ -31,7 +31,7 @@ PERMITTED = (
 )
 DECISIONS = (
     "/ui/decide/version",
-    "/ui/gaps/make",
+    "/ui/gaps",
     "/ui/library/calls",
     "/ui/library/a/do/pin",
     "/ui/library/a/export",
@@ -245,22 +245,11 @@ def test_a_code_lets_in_once_and_only_for_a_while(
     assert make_client(sessions).get(f"/ui/enter?code={sessions.make_code()}").status_code == 403
 
 
-def test_the_oldest_of_many_codes_is_forgotten(sessions: Sessions) -> None:
-    codes = [sessions.make_code() for _ in range(security.MAX_CODES + 1)]
-    statuses = [make_client(sessions).get(f"/ui/enter?code={code}").status_code for code in codes[:2]]
-    assert statuses == [403, 200]
-
-
-def test_the_token_lets_in_and_guessing_it_is_slowed_down(sessions: Sessions) -> None:
+def test_the_token_lets_in_and_a_wrong_one_does_not(sessions: Sessions) -> None:
     proxied = {"origin": "https://127.0.0.1:8764"}
     entered = make_client(sessions).post("/ui/enter", data={"code": f" {TOKEN}\n"}, headers=proxied)
     assert (entered.status_code, "; Secure" in entered.headers["set-cookie"]) == (200, True)
-    stranger = make_client(sessions)
-    wrong = [stranger.post("/ui/enter", data={"code": f"guess {number}"}).status_code for number in range(8)]
-    assert wrong == [403] * security.WRONG_TOKENS + [429] * 3
-    right = stranger.post("/ui/enter", data={"code": TOKEN})
-    assert (right.status_code, "Try again in" in right.text) == (429, True)
-    assert stranger.post("/ui/enter", data={"code": sessions.make_code()}).status_code == 200
+    assert make_client(sessions).post("/ui/enter", data={"code": "guess"}).status_code == 403
 
 
 def test_where_clients_need_no_token_only_a_code_lets_in() -> None:

@@ -131,7 +131,8 @@ async def make_tool(app: App, request: Mapping[str, Any], output: Output) -> Out
         async with app.preparation.report(on_stage):
             outcome = await app.synthesize(read_request(request, COMMAND_LINE), on_stage)
             while isinstance(outcome, Working):
-                outcome = await app.wait_for_job(app.jobs.find_job(outcome.job_id, owner=USER), on_stage)
+                job = await app.jobs.find_job(outcome.job_id, owner=USER)
+                outcome = await app.wait_for_job(job, on_stage)
     return outcome
 
 

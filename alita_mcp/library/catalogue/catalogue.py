@@ -16,9 +16,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.errors import NameTaken, ToolUnavailable
+from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS
 from alita_mcp.library.catalogue.listing import LISTING
+from alita_mcp.library.catalogue.mirror import read_state
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, journal_row, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
@@ -78,9 +79,10 @@ class Catalogue:
             self._db.row_factory = sqlite3.Row
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA foreign_keys = ON")
-        with self._transaction() as db:
+        with self._local_transaction() as db:
             found = db.execute("PRAGMA user_version").fetchone()[0]
             refuse_newer_home(self.path.parent, found)
+            self._refuse_other_kind(db, is_new=not found)
             if not found:
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
@@ -92,6 +94,13 @@ class Catalogue:
             prepare(db)
             if found != HOME_FORMAT:  # the same number would be written again, which a full disk refuses
                 db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
+
+    def _refuse_other_kind(self, db: sqlite3.Connection, *, is_new: bool) -> None:  # noqa: ARG002 - of subclasses
+        if read_state(db) is not None:
+            raise LibraryError(
+                f"{self.path.parent} holds a copy of a library that several servers share.",
+                hint="Set ALITA_LIBRARY to that library, or ALITA_HOME to another folder.",
+            )
 
     def _back_up(self, number: int) -> None:
         """Copies a catalogue of an earlier format to `library.sqlite3.format-N`, of which the last is kept."""
@@ -117,9 +126,8 @@ class Catalogue:
 
     def list_known_versions(self) -> set[tuple[str, int]]:
         """Name and version of every row and of every claim, whose folders must stay."""
-        with self._transaction("DEFERRED") as db:
-            rows = db.execute("SELECT name, version FROM version UNION SELECT name, version FROM claim")
-            return {(row["name"], row["version"]) for row in rows}
+        rows = self._rows("SELECT name, version FROM version UNION SELECT name, version FROM claim")
+        return {(row["name"], row["version"]) for row in rows}
 
     def has_tools_besides(self, event: str) -> bool:
         """Whether there is a tool, deleted or not, whose journal has no such event."""
@@ -209,11 +217,10 @@ class Catalogue:
         is no lower than that of the current one and no person chose that one. Where the event is `raised` it is there
         and gets other evidence. No kind of sandbox, an empty one, leaves it without evidence.
         """
-        with self._transaction() as db:
+        with self._transaction(last_step="committed") as db:
             for manifest, seal, sandbox in versions:
                 _enter(db, manifest, seal, sandbox, event, takes_over=takes_over, made_by=made_by)
             self._on_step("row written")
-        self._on_step("committed")
 
     def change(self, event: str, name: str, version: int | None = None, **detail: Any) -> bool:
         """Carries out one of `CHANGES` and journals it; False when it changed nothing.
@@ -258,9 +265,7 @@ class Catalogue:
             for row in rows:
                 last = _journal(db, row.event, row.name, row.version, row.detail, row.time)
             if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
-                db.execute(TRIM_CALLS, (CALLS_KEPT,))
-                for statement in TRIM_DAYS:
-                    db.execute(statement)
+                trim_calls(db)
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
         """Journals an event that changes nothing else."""
@@ -291,7 +296,7 @@ class Catalogue:
 
     def reindex(self) -> int:
         """Makes the search index anew; returns how many tools can be found."""
-        with self._transaction() as db:
+        with self._local_transaction() as db:
             return rebuild(db)
 
     def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
@@ -299,15 +304,22 @@ class Catalogue:
             return self._db.execute(query, values).fetchall()
 
     @contextmanager
-    def _transaction(self, kind: str = "IMMEDIATE", *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """One transaction; a durable one survives a power cut once it is committed."""
+    def _transaction(self, *, durable: bool = True, last_step: str = "") -> Iterator[sqlite3.Connection]:
+        """One transaction that changes the library; `last_step` is reported once it is committed."""
+        with self._local_transaction(durable=durable) as db:
+            yield db
+        if last_step:
+            self._on_step(last_step)
+
+    @contextmanager
+    def _local_transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """One transaction of this file; a durable one survives a power cut once it is committed."""
         with self._lock, translate_errors(self.path):
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self._db.execute(f"BEGIN {kind}")
+            self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
-                if kind == "IMMEDIATE":
-                    follow(self._db)
+                follow(self._db)
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -337,17 +349,30 @@ def _enter(
     _journal(db, event, manifest.name, manifest.version, detail)
 
 
-def _journal(
-    db: sqlite3.Connection,
+def trim_calls(db: sqlite3.Connection) -> None:
+    """Drops the oldest lines about calls, and the oldest days."""
+    db.execute(TRIM_CALLS, (CALLS_KEPT,))
+    for statement in TRIM_DAYS:
+        db.execute(statement)
+
+
+def journal_line(
     event: str,
     name: str | None,
     version: int | None,
     detail: Mapping[str, Any],
     time: str = "",
-) -> int:
+) -> dict[str, Any]:
+    """A line of the journal as its columns hold it; `time`: other than now."""
     named = name and name[:MAX_JOURNAL_NAME].encode("utf-8", "replace").decode()
+    text = json.dumps(detail, default=str)
+    return {"time": time or now(), "event": event, "name": named, "version": version, "detail": text}
+
+
+def _journal(db: sqlite3.Connection, *line: Any) -> int:
     row = db.execute(
-        "INSERT INTO journal (time, event, name, version, detail) VALUES (?, ?, ?, ?, ?)",
-        (time or now(), event, named, version, json.dumps(detail, default=str)),
+        "INSERT INTO journal (time, event, name, version, detail)"
+        " VALUES (:time, :event, :name, :version, :detail)",
+        journal_line(*line),
     )
     return int(row.lastrowid or 0)

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -98,15 +98,12 @@ class Store:
 
     def _open(self, starters: Path | None) -> None:
         self.files = ToolFiles(self.home, self._owner.name, self._on_step)
-        self.catalogue = Catalogue(self.home / "library.sqlite3", self._on_step)
+        self.catalogue = self._open_catalogue(self.home / "library.sqlite3")
         self.reader = CatalogueReader(self.catalogue.path, self.effective_grants.with_approval)
         try:
             self._take_in()
             self._sweep()
-            for name, versions in self.catalogue.list_tombstones_before(_tombstone_limit()):
-                for version in versions:
-                    self.files.discard(name, version)
-                self.catalogue.purge(name)
+            self._purge_tombstones()
             # the index of words that version 0.1.0 kept beside the catalogue
             shutil.rmtree(self.home / "index.lance", ignore_errors=True)
             with suppress(OSError):
@@ -117,6 +114,21 @@ class Store:
             self.reader.close()
             self.catalogue.close()
             raise
+
+    def _open_catalogue(self, path: Path) -> Catalogue:
+        return Catalogue(path, self._on_step)
+
+    def _purge_tombstones(self) -> None:
+        for name, versions in self.catalogue.list_tombstones_before(_tombstone_limit()):
+            for version in versions:
+                self.files.discard(name, version)
+            self.catalogue.purge(name)
+
+    def catch_up(self) -> None:
+        """Takes in what other servers committed up to now; those of this home need nothing for it."""
+
+    def call_on_changes(self, callback: Callable[[], None]) -> None:
+        """Calls back in another thread after taking in what another server committed."""
 
     def close(self) -> None:
         """Closes the library."""
@@ -155,22 +167,27 @@ class Store:
         name, version = known.manifest.name, known.manifest.version
         files = pack(accepted, version, known.manifest.created_at)
         refuse_other_or_less(unpack(files, name, version), known)
+        manifest = self._replace(name, version, files, known.manifest.digest, accepted.made_by)
+        self.keep_decisions()
+        return manifest
+
+    def _replace(self, name: str, version: int, files: Folder, digest: str, made_by: Maker) -> Manifest:
+        """Puts other files in the place of a published version of that digest; all or nothing."""
         claim = Claim(name=name, version=version, owner=self._owner.name)
-        self._claim(claim, known.manifest.digest)
+        self._claim(claim, digest)
         new, old = aside = self.files.aside(), self.files.aside()
         try:
             self._on_step("claimed")
             write_folder(new, files, self._on_step)
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 exchange(self.files, name, version, new, old, self._on_step)
-                manifest = self._enter(name, version, files, "raised", accepted.made_by)
+                manifest = self._enter(name, version, files, "raised", made_by)
         except BaseException:
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 self._abandon(claim)
             _remove(aside)
             raise
         _remove(aside)
-        self.keep_decisions()
         return manifest
 
     def read_version(self, name: str, version: int) -> StoredVersion:

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
-from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
+from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
 from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.agents.texts import solution_fields, solution_text
 from alita_mcp.server.client.scopes import principal_of
-from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
-from alita_mcp.server.results.building import printable, tool_result
+from alita_mcp.server.elicitation import questions_to_person
+from alita_mcp.server.results.building import tool_result
 from alita_mcp.server.results.texts import outcome_text
-from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import job_result, resume_job
-from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField
 from alita_mcp.toolsmith.requests.outcomes import Working
 
 if TYPE_CHECKING:
-    from alita_mcp.agent.interface import AskPerson
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.settings import Settings
     from alita_mcp.toolsmith.jobs.jobs import Job
-    from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
-
-MAX_QUESTION = 2_000
-_QUESTION = (
-    "A model that is working on your task asks this. Do not give it a password or a key.\n\n{question}"
-)
-_FIELD = FormField("answer", "Answer", "Leave it empty if you cannot say; the work goes on without it.")
 
 
 async def handle_solve_task(call: ToolCall) -> ToolResult:
@@ -47,7 +36,7 @@ async def handle_solve_task(call: ToolCall) -> ToolResult:
     # 2. A job_id whose job is gone, for example with an earlier process: the stored run says how it ended.
     # 3. A new task, or the same one that this client asked for before and missed.
     try:
-        job = resume_job(call, "solve_task")
+        job = await resume_job(call, "solve_task")
     except UsageError:
         with suppress(ToolNotFound):
             runs = call.app.tasks.runs_of(call.identity.owner)
@@ -57,7 +46,7 @@ async def handle_solve_task(call: ToolCall) -> ToolResult:
     if job is None:
         request = read_task(call.arguments, call.app.settings)
         may_make = "make" in principal_of(call.ctx).scopes
-        job = _find_or_begin(call, request.model_copy(update={"makes_tools": may_make}))
+        job = await _begin_task(call, request.model_copy(update={"makes_tools": may_make}))
     return await job_result(call, job, _task_result)
 
 
@@ -83,38 +72,17 @@ def read_task(arguments: Mapping[str, Any], settings: Settings) -> TaskRequest:
     return TaskRequest(task=task, budget=budget)
 
 
-def _find_or_begin(call: ToolCall, request: TaskRequest) -> Job[Solution]:
+async def _begin_task(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     """The job of a task; that of the same request of the same client where it is under way or was missed."""
     person = questions_to_person(call)
     is_shared = person is None or bool(person.client)  # a client that joins a job is asked its questions
-    key = f"solve_task {call.identity.key} {request.model_dump_json()}" if is_shared else ""
-    known: Job[Solution] | None = call.app.jobs.find_by_key(key, call.identity.owner)
-    if known is not None:
-        return known
-    job = call.app.tasks.begin_task(
+    return await call.app.tasks.begin_task(
         request,
         identity=call.identity._replace(client=call.maker.name),
         person=person,
-        ask=None if person is None else person_asker(person),
-        shown=partial(visible_manifest, call.app, reader=call.maker),
+        reader=call.maker,
+        key=f"solve_task {call.identity.key} {request.model_dump_json()}" if is_shared else "",
     )
-    job.key = key
-    return job
-
-
-def person_asker(person: PendingQuestions) -> AskPerson:
-    """Function that asks a person one question of a task, in a form of one line."""
-
-    async def ask_person(question: str) -> str | None:
-        text = _QUESTION.format(question=printable(question, MAX_QUESTION))
-        try:
-            form = await person.ask_form(text, [_FIELD])
-        except ModelError:  # nobody answered
-            return None
-        answer = form.texts.get(_FIELD.key, "").strip() if isinstance(form, FilledForm) else ""
-        return answer[:MAX_ANSWER] or None
-
-    return ask_person
 
 
 def _task_result(outcome: Solution | Working) -> types.CallToolResult:

@@ -1,15 +1,13 @@
-"""`POST /api/tasks`: runs a task and streams its events, for programs that speak no MCP."""
+"""`/api/tasks`: runs a task and streams its events, for programs that speak no MCP."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
@@ -19,6 +17,7 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.owners import ClientIdentity, Maker
 from alita_mcp.sandbox.network.host_patterns import read_pattern
@@ -27,15 +26,17 @@ from alita_mcp.server.api.problems import Refusal, problem_response
 from alita_mcp.server.api.requests import NewTask, read_new_task
 from alita_mcp.server.client.owner import read_principal
 from alita_mcp.server.client.scopes import check_scope
-from alita_mcp.server.results.unreviewed import visible_manifest
 
 if TYPE_CHECKING:
+    from alita_mcp.agent.runs.store import RunReader
     from alita_mcp.app import App
     from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.toolsmith.jobs.jobs import Job
 
 CLIENT = "REST"
 HEARTBEAT_S = 15.0
+LOOK_EVERY_S = 0.5
+"""How often the events of a run are looked for where nothing says that there are any."""
 
 
 def api_routes(shared: SharedApp) -> list[Mount]:
@@ -52,25 +53,46 @@ def api_routes(shared: SharedApp) -> list[Mount]:
             raise Refusal(409, "no_model", problem.message, problem.hint)
         for host in new_task.hosts:
             read_pattern(host)
-        send, events = anyio.create_memory_object_stream[TaskEvent](math.inf)
-        with ExitStack() as streams:
-            streams.enter_context(send)
-            streams.enter_context(events)
-            job = app.tasks.begin_task(
-                read_task(new_task, app, makes_tools="make" in principal.scopes),
-                identity=ClientIdentity(client=CLIENT, owner=owner),
-                shown=partial(visible_manifest, app, reader=Maker(CLIENT, owner)),
-                on_event=send.send,
-            )
-            shared.tasks.start_soon(close_when_done, send, job)
-            try:
-                first = await events.receive()
-            except anyio.EndOfStream:
-                raise job.failure or Refusal(503, "unavailable", "The task has not begun.") from None
-            streams.pop_all()
-        return _TaskStream(app, job, first, events)
+        job = await app.tasks.begin_task(
+            read_task(new_task, app, makes_tools="make" in principal.scopes),
+            identity=ClientIdentity(client=CLIENT, owner=owner),
+            reader=Maker(CLIENT, owner),
+        )
+        events = task_events(app.tasks.runs_of(owner), job.id, job)
+        try:
+            first = await anext(events, None)
+        except BaseException:
+            await app.jobs.cancel(job)
+            raise
+        if first is None:
+            raise job.failure or Refusal(503, "unavailable", "The task has not begun.")
+        return _TaskStream(events, first, partial(app.jobs.cancel, job))
 
-    router = Router([Route("/tasks", run_task, methods=["POST"])], redirect_slashes=False)
+    async def follow_task(request: Request) -> Response:
+        """Streams the events of a task after the one that `Last-Event-ID` names, whichever server works on it."""
+        run, principal = request.path_params["run"], read_principal(request.scope)
+        check_scope(principal.scopes, "call")
+        owner = principal.owner
+        last = request.headers.get("last-event-id", "0")
+        if not last.isdecimal():
+            raise Refusal(400, "invalid", "Last-Event-ID is not a number.", "Send the id of an event.")
+        app = await shared.get()
+        runs = app.tasks.runs_of(owner)
+        job: Job[Solution] | None = None
+        with suppress(UsageError):
+            job = await app.jobs.find_job(run, "solve_task", owner=owner)
+        if job is None:
+            try:
+                await runs.summary(run)
+            except ToolNotFound as missing:
+                raise Refusal(404, "not_found", missing.message) from None
+        return _TaskStream(task_events(runs, run, job, int(last[:9])))
+
+    routes = [
+        Route("/tasks", run_task, methods=["POST"]),
+        Route("/tasks/{run}/events", follow_task, methods=["GET"]),
+    ]
+    router = Router(routes, redirect_slashes=False)
     handlers = dict.fromkeys((HTTPException, Exception), problem_response)
     return [Mount("/api", ExceptionMiddleware(router, handlers=handlers))]
 
@@ -94,17 +116,51 @@ def read_task(new_task: NewTask, app: App, *, makes_tools: bool = True) -> TaskR
     )
 
 
-async def close_when_done(send: MemoryObjectSendStream[TaskEvent], job: Job[Solution]) -> None:
-    """Ends the events with the job."""
-    with send:
-        await job.done.wait()
+async def task_events(
+    runs: RunReader, run: str, job: Job[Solution] | None, after: int = 0
+) -> AsyncIterator[TaskEvent]:
+    """The events of a run as they are stored, those after a number, until it has ended."""
+    changed = anyio.Event()
+
+    async def wake(_stage: str) -> None:
+        changed.set()
+
+    if job is not None:
+        job.listeners.append(wake)
+    try:
+        while True:
+            is_over = job is None or job.finished is not None
+            changed, events = anyio.Event(), list[TaskEvent]()
+            with suppress(ToolNotFound):  # it has not begun
+                events = list(await runs.events(run))
+            if events and events[-1].number < after:  # another server does it anew
+                after = 0
+            for event in events:
+                if event.number > after:
+                    after = event.number
+                    yield event
+                    is_over = is_over or event.kind == "finished"
+            if is_over:
+                return
+            with anyio.move_on_after(LOOK_EVERY_S):
+                await changed.wait()
+    finally:
+        if job is not None:
+            job.listeners.remove(wake)
+
+
+async def _leave() -> None:
+    """A follower leaves the task alone."""
 
 
 class _TaskStream(EventSourceResponse):
-    """A task's events as messages of a stream; the task is stopped where nobody reads it to its end."""
+    """A task's events as messages of a stream."""
 
     def __init__(
-        self, app: App, job: Job[Solution], first: TaskEvent, events: MemoryObjectReceiveStream[TaskEvent]
+        self,
+        events: AsyncIterator[TaskEvent],
+        first: TaskEvent | None = None,
+        at_end: Callable[[], Awaitable[None]] = _leave,
     ) -> None:
         super().__init__(
             self._messages(first),
@@ -112,18 +168,17 @@ class _TaskStream(EventSourceResponse):
             ping_message_factory=lambda: ServerSentEvent(comment="still running", sep="\n"),
             sep="\n",
         )
-        self._app, self._job, self._events = app, job, events
+        self._events, self._at_end = events, at_end
 
-    async def _messages(self, first: TaskEvent) -> AsyncIterator[dict[str, Any]]:
-        event: TaskEvent | None = first
+    async def _messages(self, first: TaskEvent | None) -> AsyncIterator[dict[str, Any]]:
+        event = first or await anext(self._events, None)
         while event is not None:
             yield {"id": str(event.number), "event": event.kind, "data": event.model_dump_json()}
             event = await anext(self._events, None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._events:
-            try:
-                await super().__call__(scope, receive, send)
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await self._app.jobs.cancel(self._job)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._at_end()

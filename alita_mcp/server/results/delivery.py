@@ -12,17 +12,17 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.kept_results import MAX_BYTES, MAX_RUNS
 from alita_mcp.library.search.signature import ALL_CHOICES, parameters_of, signature_of
-from alita_mcp.server.results.building import MAX_DEPTH, as_json, is_deeper_than, tool_result
-from alita_mcp.server.results.images import image_result
-from alita_mcp.server.results.ranges import Part, json_document, part_of
-from alita_mcp.server.results.rejections import failure_text
-from alita_mcp.server.results.unreviewed import (
+from alita_mcp.library.unreviewed import (
     first_sentence,
     origin_if_unreviewed,
     plain_schema,
     review_mark,
     visible_manifest,
 )
+from alita_mcp.server.results.building import MAX_DEPTH, as_json, is_deeper_than, tool_result
+from alita_mcp.server.results.images import image_result
+from alita_mcp.server.results.ranges import Part, json_document, part_of
+from alita_mcp.server.results.rejections import failure_text
 from alita_mcp.verification.json_schema import validate_arguments
 
 if TYPE_CHECKING:

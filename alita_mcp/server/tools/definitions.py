@@ -9,7 +9,7 @@ import mcp_types as types
 
 from alita_mcp.domains import sentence
 from alita_mcp.library.rows import Origin
-from alita_mcp.server.results.unreviewed import plain_manifest
+from alita_mcp.library.unreviewed import plain_manifest
 from alita_mcp.server.sources import own_tool
 from alita_mcp.texts import clip
 from alita_mcp.values import META_TOOLS, Manifest

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.library.unreviewed import origin_if_unreviewed
 from alita_mcp.owners import team_of
 from alita_mcp.server.results.delivery import run_tool
-from alita_mcp.server.results.unreviewed import origin_if_unreviewed
 from alita_mcp.server.tools.definitions import definition_of
 
 if TYPE_CHECKING:

@@ -13,12 +13,13 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.library.unreviewed import origin_if_unreviewed, visible_manifest
 from alita_mcp.server.client.scopes import principal_of
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import tool_result
 from alita_mcp.server.results.delivery import run_tool
 from alita_mcp.server.results.texts import card_text, outcome_text, search_text
-from alita_mcp.server.results.unreviewed import origin_if_unreviewed, plain_card, visible_manifest
+from alita_mcp.server.results.unreviewed import plain_card
 from alita_mcp.server.results.visibility import (
     call_and_visible,
     call_of,
@@ -85,7 +86,7 @@ async def _inspect(call: ToolCall) -> ToolResult:
 
 async def _synthesize(call: ToolCall) -> ToolResult:
     started, arguments = anyio.current_time(), call.arguments
-    job: SynthesisJob | None = resume_job(call, "synthesize_tool")
+    job: SynthesisJob | None = await resume_job(call, "synthesize_tool")
     if job is None:
         request = await off_loop(
             partial(read_request, arguments, call.maker, call.identity),
@@ -94,7 +95,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         if isinstance(request, Rejected):
             call.app.report_rejection(request, str(arguments.get("name", "")), call.identity)
             return await _outcome_result(call, request)
-        job = call.app.begin_synthesis(request)
+        job = await call.app.begin_synthesis(request)
     outcome = await wait_in_call(call, job)
     # What needs approval is put to the person at this client, in a job of its own; the call waits for its outcome.
     approval = await _begin_approval(call, outcome)

@@ -11,12 +11,12 @@ import mcp_types as types
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.packed_files import mime_of
+from alita_mcp.library.unreviewed import visible_manifest
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest, CodeRunResult
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
-from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import job_result, resume_job
 from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
 from alita_mcp.toolsmith.requests.request import grant_problem, grants_of, read_request, strip_fence
@@ -38,7 +38,7 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
     Raises:
         InvalidArguments: the packages or needs break the rules of a tool's.
     """
-    job = resume_job(call, "run_code")
+    job = await resume_job(call, "run_code")
     if job is None:
         fields = call.arguments
         rights = read_request({name: fields[name] for name in ("packages", "needs") if name in fields})

@@ -140,7 +140,7 @@ async def serve_http(
 
                 metrics = Metrics(settings.max_workers, readiness, sessions, requests)
                 if isinstance(server, DualEraServer):
-                    server.shared.watchers.append(lambda app: app.activity.tell(metrics.record))
+                    server.shared.watch = lambda app: app.activity.tell(metrics.record)
                 await serving.enter_async_context(serve_metrics(settings.metrics, metrics))
             drain = Drain(
                 partial(readiness.drain, requests, end_listening),

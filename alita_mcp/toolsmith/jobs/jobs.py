@@ -12,16 +12,19 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
+from pydantic import Field
 
 from alita_mcp.errors import Cancelled, SandboxBusy, TooMany, UsageError
 from alita_mcp.owners import USER, choose_surplus
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.requests.outcomes import Outcome, Working
+from alita_mcp.values import Value
 
 T = TypeVar("T")
 Wait = Callable[[], Awaitable[object]]
@@ -50,6 +53,21 @@ _CANCELLED = {
     "run_code": "The run was cancelled; it left nothing behind.",
     "solve_task": "The task was cancelled; what it did so far is in its log.",
 }
+
+
+class Order(Value):
+    """What a job is to do, as a value: any server of a shared library can do it."""
+
+    id: str = Field(default_factory=lambda: secrets.token_urlsafe(12))
+    tool: Tool
+    owner: str
+    key: str = ""
+    request: dict[str, Any]
+    """In JSON."""
+
+
+Perform = Callable[[Order, PendingQuestions | None, ReportStage], Awaitable[Any]]
+"""Does what an order asks for; with the questions to the person at its client, if one can be asked."""
 
 
 @dataclass
@@ -104,11 +122,30 @@ SynthesisJob = Job[Outcome]
 class Jobs:
     """Registry of the running and the lately finished jobs of one process."""
 
+    perform: Perform
+    """Set by whoever opens the registry, before the first order."""
+
     def __init__(self, tasks: TaskGroup, at_once: int) -> None:
         self._tasks = tasks
         self._at_once = at_once
         self._slots = anyio.CapacityLimiter(at_once)
         self._jobs: dict[str, Job[Any]] = {}
+
+    async def begin(
+        self,
+        order: Order,
+        person: PendingQuestions | None = None,
+        holds: Callable[[Any], bool] = lambda _outcome: True,
+    ) -> Job[Any]:
+        """Starts what an order asks for, or finds the owner's job of the same key that is under way or was missed.
+
+        Raises:
+            UsageError: too many are under way.
+        """
+        work = partial(self.perform, order, person)
+        if order.tool == "solve_task":
+            return self.find_by_key(order.key, order.owner) or self.start_task(work, order, person)
+        return self.start(work, order.key, holds, person, owner=order.owner)
 
     def start(
         self,
@@ -177,11 +214,10 @@ class Jobs:
     def start_task(
         self,
         work: Callable[[ReportStage], Awaitable[T]],
-        run: str,
-        owner: str,
+        order: Order,
         person: PendingQuestions | None = None,
     ) -> Job[T]:
-        """Starts an owner's task in the background, under the id of its run; `person` has its questions.
+        """Starts a task in the background, under the id of its run; `person` has its questions.
 
         Raises:
             TooMany: as many are under way as may be.
@@ -191,7 +227,8 @@ class Jobs:
             raise TooMany(
                 f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
             )
-        return self._begin(Job[T](tool="solve_task", id=run, owner=owner, person=person), work, None)
+        job = Job[T](tool="solve_task", id=order.id, key=order.key, owner=order.owner, person=person)
+        return self._begin(job, work, None)
 
     def _begin(
         self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
@@ -212,7 +249,7 @@ class Jobs:
     def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
         return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
 
-    def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
+    async def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
         """The owner's job of that id.
 
         Raises:

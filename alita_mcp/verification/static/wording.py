@@ -1,7 +1,7 @@
 """Checks of texts that a model will read: descriptions, parameter descriptions, example requests.
 
 They find what a reader does not see and addresses that the tool has no grant for. What a text asks of a model is not
-judged: until a person reviews the tool, clients see one marked sentence of it (`server/results/unreviewed.py`).
+judged: until a person reviews the tool, clients see one marked sentence of it (`library/unreviewed.py`).
 """
 
 from __future__ import annotations

@@ -21,11 +21,10 @@ from starlette.routing import Route
 
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.runs.store import RunReader
-from alita_mcp.agent.values import RunProgress, Step, TaskBudget, TaskEvent, TaskRequest
+from alita_mcp.agent.values import RunProgress, Step, TaskBudget, TaskRequest
 from alita_mcp.app.app import App
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.progress import ignore_stage
 from alita_mcp.web.rendering import render
 from alita_mcp.web.security import WEB_PAGE
 from alita_mcp.web.site import Site
@@ -59,7 +58,7 @@ def routes(site: Site) -> list[Route]:
         app, form = await site.app(), await request.form()
         begun = anyio.Event()
 
-        async def on_event(_event: TaskEvent) -> None:
+        async def on_stage(_stage: str) -> None:
             begun.set()
 
         uploads = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
@@ -67,15 +66,13 @@ def routes(site: Site) -> list[Route]:
             sent = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]
             files = await anyio.to_thread.run_sync(_save_files, sent, uploads)
             task = _read_task(str(form.get("task", "")), files, app)
-            job = app.tasks.begin_task(
-                task, identity=request.state.identity, on_event=on_event, uploads=uploads
-            )
+            job = await app.tasks.begin_task(task, identity=request.state.identity, uploads=uploads)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(partial(rmtree, uploads, ignore_errors=True))
             raise
         try:
-            await app.wait_for_job(job, ignore_stage, until=begun.wait)
+            await app.wait_for_job(job, on_stage, until=begun.wait)
         except AlitaError:
             if not begun.is_set():  # what happens later is said on the page of the run
                 raise
@@ -107,7 +104,7 @@ def routes(site: Site) -> list[Route]:
         summary = await _runs(app, request).summary(run)
         if summary.status == "running":
             try:
-                job = app.jobs.find_job(run, "solve_task", owner=summary.owner)
+                job = await app.jobs.find_job(run, "solve_task", owner=summary.owner)
             except UsageError:
                 raise UsageError(
                     "This run is not worked on here.", hint="Stop it where it was started."

@@ -44,11 +44,8 @@ def routes(site: Site) -> list[Route]:
     async def show(request: Request, problem: AlitaError | None = None) -> Response:
         app, asked = await site.app(), request.query_params
         waiting = await anyio.to_thread.run_sync(_read_waiting, app)
-        # Of what is set aside one version is shown in full, that of the tool that is asked for.
-        tool = asked.get("tool", "")
-        listed = [each for each in waiting["set_aside"] if each.manifest.name == tool]
         versions = []
-        for each in [*listed, *waiting["versions"][:SHOWN]]:
+        for each in waiting["versions"][:SHOWN]:
             with suppress(AlitaError):  # a damaged one, which waits no longer
                 versions.append(await _describe(app.library, each))
         return render(
@@ -104,7 +101,9 @@ async def _decide_version(library: Library, form: FormData) -> str:
         raise not_as_seen_error(name)
     if decision == "refuse":
         await library.refuse(name, version, digest, ORIGIN)
-        return f"{shown} was refused. It stays in the library without grants."
+        return (
+            f"{shown} was refused. It stays without grants; `alita approve {name[:64]}` gives them after all."
+        )
     if decision != "approve":
         return f"{shown} stays to be decided."
     hosts = str(form.get("hosts", "")).replace(",", " ").split()
@@ -147,14 +146,12 @@ async def _review(library: Library, form: FormData) -> str:
 
 def _read_waiting(app: App) -> dict[str, Any]:
     """All that waits, and how much that is; blocks."""
-    found = app.library.waiting_versions()
-    versions = [each for each in found if not each.set_aside]
+    versions = app.library.waiting_versions()
     code = app.library.code_approvals.list_waiting()
     is_read = app.settings.review != "off"  # otherwise a review changes nothing
     unreviewed, reviews = app.library.tools.unreviewed(REVIEWS) if is_read else (0, [])
     return {
         "versions": versions,
-        "set_aside": [each for each in found if each.set_aside],
         "code": [
             (number, each, in_words(each.grants), code_listing(each.code, ROW))
             for number, each in code[:SHOWN]

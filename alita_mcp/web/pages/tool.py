@@ -39,24 +39,21 @@ def routes(site: Site) -> list[Route]:
     exporting = anyio.Lock()
 
     async def show(request: Request) -> Response:
-        app, name, problem, stored = await site.app(), request.path_params["name"], "", None
-        library = app.library
+        app, name, asked = await site.app(), request.path_params["name"], request.query_params
+        library, problem, stored, before, lines = app.library, "", None, None, None
         await library.settle()
         entry = await anyio.to_thread.run_sync(library.tools.entry, name) or library.entry(name)
         if entry.state != "deleted":
             try:
-                stored = await library.read(name, read_version(request.query_params), entry)
+                stored = await library.read(name, read_version(asked), entry)
+                if earlier := read_version(asked, "from"):
+                    before = await library.read(name, earlier)
+                    lines = await anyio.to_thread.run_sync(difference_lines, before, stored)
             except ToolUnavailable as damaged:
                 problem, entry = str(damaged), library.entry(name)
         page = await anyio.to_thread.run_sync(_describe, app, entry, stored)
-        return await anyio.to_thread.run_sync(partial(render, request, "tool.html", problem=problem, **page))
-
-    async def compare(request: Request) -> Response:
-        library, name, asked = (await site.app()).library, request.path_params["name"], request.query_params
-        sides = [read_version(asked, "from"), read_version(asked, "to")]
-        old, new = [await library.read(name, version) for version in sides]
-        lines = await anyio.to_thread.run_sync(difference_lines, old, new)
-        return render(request, "compare.html", before=old, stored=new, lines=lines, title="")
+        page |= {"problem": problem, "before": before, "lines": lines}
+        return await anyio.to_thread.run_sync(partial(render, request, "tool.html", **page))
 
     async def change(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
@@ -79,7 +76,6 @@ def routes(site: Site) -> list[Route]:
 
     return [
         Route("/ui/library/{name}", show),
-        Route("/ui/library/{name}/compare", compare),
         Route("/ui/library/{name}/export", export, methods=["POST"]),
         Route("/ui/library/{name}/do/{action}", change, methods=["POST"]),
     ]

@@ -6,11 +6,8 @@ import base64
 import json
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-import anyio
-import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -42,18 +39,15 @@ def routes(site: Site) -> list[Route]:
         async with app.preparation.report(ignore_stage):
             answer = await app.run_tool(name, arguments, version, identity=request.state.identity)
         value = answer.structured_content if answer.is_image else answer.result.value
-        is_part = request.headers.get("hx-request") == "true"
-        page = partial(
-            render,
+        return render(
             request,
-            "_call.html" if is_part else "call.html",
+            "_call.html",
             answer=answer,
             picture=_picture_of(answer),
             text=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2),
             seconds=round(time.monotonic() - began, 1),
             most=MAX_SHOWN,
         )
-        return await anyio.to_thread.run_sync(page)
 
     return [Route("/ui/library/{name}/calls", call, methods=["POST"])]
 

@@ -6,17 +6,24 @@ import json
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
+from alita_mcp.agent.runs import rows
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
-from alita_mcp.library.storage import Storage
+from alita_mcp.library.storage import Storage, open_storage
 from alita_mcp.owners import USER
+from alita_mcp.settings import Settings
+from tests.postgres_cluster import PostgresServer
 from tests.stored import everything_in
 
 KEY = "sk-proj-" + "a1B2" * 8
@@ -335,3 +342,89 @@ async def test_files_of_a_run_are_read_elsewhere_and_go_with_it(storage: Storage
     with pytest.raises(ToolNotFound):
         await owner.read_file(RUN, "empty")
     assert large[:100] not in everything_in(storage)
+
+
+@pytest.fixture
+def shared(postgres_url: str, tmp_path: Path) -> Iterator[Storage]:
+    with open_storage(Settings(home=tmp_path / "home", library=postgres_url)) as storage:  # type: ignore[arg-type]
+        yield storage
+
+
+@pytest.mark.postgres
+@pytest.mark.extra("team")
+@pytest.mark.slow
+async def test_a_server_says_again_and_again_that_it_works_on_a_run(shared: Storage) -> None:
+    runs = StoredRuns(shared)
+    await runs.begin_run(RUN, TASK)
+    with anyio.fail_after(60):
+        pass_time(shared)
+        while (await StoredRuns(shared).summary(RUN)).status != "running":  # noqa: ASYNC110 - nothing tells of it
+            await anyio.sleep(0.05)
+
+
+@pytest.mark.postgres
+@pytest.mark.extra("team")
+async def test_an_unfinished_run_of_another_server_begins_anew_and_that_one_writes_no_more(
+    shared: Storage,
+) -> None:
+    dead, living = StoredRuns(shared), StoredRuns(shared)
+    await dead.begin_run(RUN, TASK, "token:a")
+    await dead.append(event(1))
+    await anyio.to_thread.run_sync(dead.write_file, RUN, "a.txt", b"1")
+    with pytest.raises(LibraryError, match="already"):
+        await living.begin_run(RUN, TASK, "token:b")
+    await living.begin_run(RUN, TASK, "token:a")
+    assert await living.events(RUN) == []
+    assert (await living.progress(RUN)).files == {}
+    for late in (event(2), finished(3)):
+        with pytest.raises(ToolNotFound):
+            await dead.append(late)
+    await anyio.to_thread.run_sync(dead.write_file, RUN, "late.txt", b"1")
+    await living.append(finished(1))
+    assert (await dead.progress(RUN)).files == {}
+    assert (await dead.summary(RUN)).status == "finished"
+    with pytest.raises(LibraryError, match="already"):
+        await dead.begin_run(RUN, TASK, "token:a")
+
+
+@pytest.mark.postgres
+@pytest.mark.extra("team")
+async def test_what_a_run_did_is_written_once_the_database_is_back(
+    shared: Storage, postgres_server: PostgresServer
+) -> None:
+    runs = StoredRuns(shared)
+    await runs.begin_run(RUN, TASK)
+    postgres_server.stop("immediate")
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runs.append, event(1))
+            tasks.start_soon(anyio.to_thread.run_sync, runs.write_file, RUN, "a.txt", b"1")
+            with pytest.raises(LibraryError, match="cannot be reached"):
+                await runs.summary(RUN)
+            await anyio.to_thread.run_sync(postgres_server.start)
+    finally:
+        with suppress(CalledProcessError):
+            postgres_server.start()
+    await runs.append(finished(2))
+    assert [each.number for each in await runs.events(RUN)] == [1, 2]
+    assert (await runs.progress(RUN)).files == {"a.txt": 1}
+
+
+@pytest.mark.postgres
+@pytest.mark.extra("team")
+async def test_a_database_that_stays_away_ends_a_run_with_an_error(
+    shared: Storage, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "PATIENCE_S", 0.0)
+    runs = StoredRuns(shared)
+    await runs.begin_run(RUN, TASK)
+    postgres_server.stop("immediate")
+    try:
+        for write in (runs.append(event(1)), runs.append(finished(2)), runs.begin_run(run_id(8), TASK)):
+            with pytest.raises(LibraryError, match="cannot be reached"):
+                await write
+    finally:
+        postgres_server.start()
+    assert await runs.events(RUN) == []
+    with pytest.raises(ToolNotFound):
+        await runs.summary(run_id(8))

@@ -12,12 +12,13 @@ import anyio
 import mcp_types as types
 from anyio.lowlevel import checkpoint
 
-from alita_mcp.agent.interface import AskPerson, OnEvent
+from alita_mcp.agent.interface import AskPerson
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
+from alita_mcp.app.task_runner import person_asker
 from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity, Maker
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.values import (
     Document,
@@ -31,7 +32,7 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.jobs.jobs import Job
+from alita_mcp.toolsmith.jobs.jobs import Job, Order
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
 from tests.scripted_sandbox import ScriptedSandbox
@@ -126,26 +127,28 @@ class ScriptedTasks:
     def runs_of(self, owner: str | None) -> RunsInMemory:
         return self.runs
 
-    def begin_task(
+    async def begin_task(
         self,
         request: TaskRequest,
         *,
         identity: ClientIdentity = UNIDENTIFIED,
         person: PendingQuestions | None = None,
-        ask: AskPerson | None = None,
-        shown: Any = None,
-        on_event: OnEvent | None = None,
+        reader: Maker | None = None,
+        key: str = "",
     ) -> Job[Solution]:
         if not self.has_model:
             raise no_model_for_tasks(self.app.settings)
         if "refuse me" in request.task:
             raise UsageError("A file does not fit.", hint="Send another.")
-        run = secrets.token_hex(16)
+        if known := self.app.jobs.find_by_key(key, identity.owner):
+            return known
+        order = Order(id=secrets.token_hex(16), tool="solve_task", owner=identity.owner, key=key, request={})
 
         async def work(enter: ReportStage) -> Solution:
-            return await self._solved(run, request, enter, ask, on_event)
+            ask = None if person is None else person_asker(person)
+            return await self._solved(order.id, request, enter, ask)
 
-        job = self.app.jobs.start_task(work, run, identity.owner, person)
+        job = self.app.jobs.start_task(work, order, person)
         self.begun.append(request)
         self.clients.append(identity.client)
         return job
@@ -156,7 +159,6 @@ class ScriptedTasks:
         request: TaskRequest,
         enter: ReportStage,
         ask: AskPerson | None,
-        on_event: OnEvent | None,
     ) -> Solution:
         numbers = iter(range(1, 1_000))
         await self.runs.begin_run(run, request)
@@ -165,8 +167,6 @@ class ScriptedTasks:
             event = TaskEvent(run=run, number=next(numbers), at=AT, kind=kind, text=text, data=data or {})
             await self.runs.append(event)
             await enter(text)
-            if on_event is not None:
-                await on_event(event)
 
         await tell("started", "started")
         solution = Solution(run=run, task=request.task, answer="", solved=False, stopped="cancelled")
