@@ -44,6 +44,8 @@ class Database:
         self._closed = threading.Event()
         self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
+        self.heard_at: dict[str, float] = {}
+        """When each channel's listener took in last what others did, on the monotonic clock."""
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
@@ -116,25 +118,34 @@ class Database:
                     if self._away_since is not None:
                         _log.warning("%s is back.", self.name)
                     self._away_since = None
-                    _hear(heard, None)
-                    self._hear_notices(connection, heard)
+                    self._hear(channel, heard, None)
+                    self._hear_notices(connection, channel, heard)
             except psycopg.Error as error:
                 if self._away_since is None:
                     _log.warning("%s", _explain(error, self.name))
                     self._away_since = time.monotonic()
                 self._closed.wait(1.0)
 
-    def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:
+    def _hear_notices(
+        self, connection: psycopg.Connection[Any], channel: str, heard: Callable[[str | None], Any]
+    ) -> None:
         last = 0.0
         while not self._closed.is_set():
             is_quiet = True
             for notice in connection.notifies(timeout=0.5, stop_after=1):
                 is_quiet = False
-                _hear(heard, notice.payload)
+                self._hear(channel, heard, notice.payload)
             last = last + 0.5 if is_quiet else 0.0
             if last >= POLL_S:
                 last = 0.0
-                _hear(heard, None)
+                self._hear(channel, heard, None)
+
+    def _hear(self, channel: str, heard: Callable[[str | None], Any], text: str | None) -> None:
+        try:
+            heard(text)
+            self.heard_at[channel] = time.monotonic()
+        except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
+            _log.warning("Cannot take in what another server changed: %s", failure)
 
     def close(self) -> None:
         """Closes all connections; safe to call twice."""
@@ -142,13 +153,6 @@ class Database:
         for thread in self._listeners:
             thread.join(CONNECT_S)
         self._pool.close()
-
-
-def _hear(heard: Callable[[str | None], Any], text: str | None) -> None:
-    try:
-        heard(text)
-    except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
-        _log.warning("Cannot take in what another server changed: %s", failure)
 
 
 def _explain(error: psycopg.Error | PoolTimeout, name: str) -> LibraryError:

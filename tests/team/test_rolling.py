@@ -58,7 +58,12 @@ async def says(url: str, text: str) -> None:
 async def test_replicas_are_restarted_one_by_one_without_a_lost_call(tmp_path: Path, balancers: None) -> None:
     folder = tmp_path / "team"
     await publish_spin(folder / "shared")
-    drain = {"drain_grace_s": "2", "drain_limit_s": str(PATIENCE_S), "metrics": "127.0.0.1:0"}
+    drain = {
+        "home": str(folder / "shared"),
+        "drain_grace_s": "2",
+        "drain_limit_s": str(PATIENCE_S),
+        "metrics": "127.0.0.1:0",
+    }
     with running_team(folder, "", 2, **drain) as team:
         await says(team.url.replace("/mcp", "/readyz"), '"ready"')
         callers = Callers(team.address)
