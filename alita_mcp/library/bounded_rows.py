@@ -90,14 +90,6 @@ class BoundedRows:
                 )
         return done.rowcount == 1
 
-    def touch(self, name: str, owner: str) -> None:
-        """As `BoundedFiles` says."""
-        with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE kept SET used = DEFAULT WHERE kind = %s AND owner = %s AND name = %s",
-                (self._kind, owner, name),
-            )
-
     def clear(self) -> None:
         """As `BoundedFiles` says."""
         with self._database.transaction() as connection:

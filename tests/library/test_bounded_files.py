@@ -42,13 +42,13 @@ def make_older(storage: Storage) -> None:
         os.utime(path, (1e9 + number, 1e9 + number))
 
 
-def test_the_newest_stay_and_what_is_touched_is_new(storage: Storage) -> None:
+def test_the_newest_stay_and_what_is_written_again_is_new(storage: Storage) -> None:
     files = storage.files("kind", 3, 1_000)
     for name in "abc":
         files.write_file(name, name.encode(), "user")
     make_older(storage)
-    files.touch("a", "user")
-    files.touch("none", "user")
+    (oldest,) = files.newest("a", "user", 1)
+    assert files.replace_file(oldest, oldest.content)
     assert files.write_file("d", b"d", "user")
     assert [each.name for each in files.newest("*", "user", 9)] == ["c", "a", "d"]
     assert [each.name for each in files.newest("*", "user", 2)] == ["a", "d"]
