@@ -71,7 +71,13 @@ class Access:
         digest = _digest(token)
         if hmac.compare_digest(digest, self._digest):
             return self._own
-        principal = self._tokens.find(digest) if self._tokens else None
+        principal = None
+        if self._tokens is not None:
+            principal = self._tokens.find(digest)
+            if not self._tokens.is_known and token.startswith("alita_"):
+                raise Refusal(
+                    503, "unavailable", "The tokens cannot be read: the library is away.", "Try again."
+                )
         if principal is None and self._oauth is not None:
             principal = await self._oauth.identify(token)
         if principal is None:

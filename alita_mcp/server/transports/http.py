@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from anyio.from_thread import BlockingPortal
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
@@ -109,7 +110,12 @@ async def serve_http(
 
             oauth = ResourceServer(settings)
             routes += oauth.routes
-        access = Access(token, oauth=oauth, may_approve=settings.elicit is True)
+        tokens: TokenTable | None = None
+        if settings.library_url and token is not None:
+            from alita_mcp.postgres.tokens import TokenTable
+
+            tokens = TokenTable(settings.library_url)
+        access = Access(token, tokens=tokens, oauth=oauth, may_approve=settings.elicit is True)
         mcp = AuthContextMiddleware(answer_malformed(StreamableHTTPASGIApp(sessions)))
         others = Starlette(routes=routes)
 
@@ -136,6 +142,11 @@ async def serve_http(
                 if listening is not None and isinstance(listening.handler, ListenHandler):
                     listening.handler.close()
 
+            if tokens is not None:
+                portal = await serving.enter_async_context(BlockingPortal())
+                serving.callback(tokens.close)
+                end_streams = partial(portal.start_task_soon, access.end_streams)
+                await anyio.to_thread.run_sync(tokens.follow, end_streams)
             if settings.metrics is not None:
                 from alita_mcp.server.transports.metrics import Metrics, serve_metrics
 
