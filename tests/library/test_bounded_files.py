@@ -11,7 +11,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.bounded_files import StoredFile
+from alita_mcp.library.bounded_folder import StoredFile
 from alita_mcp.library.storage import Storage, open_storage
 from alita_mcp.settings import Settings
 from tests.postgres_cluster import PostgresServer

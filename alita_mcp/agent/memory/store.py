@@ -34,8 +34,8 @@ from alita_mcp.agent.memory.programs import (
 )
 from alita_mcp.agent.memory.recalling import render
 from alita_mcp.errors import LibraryError, ToolNotFound
-from alita_mcp.library.bounded_files import BoundedFiles, StoredFile
-from alita_mcp.library.storage import Storage
+from alita_mcp.library.bounded_folder import StoredFile
+from alita_mcp.library.storage import BoundedFiles, Storage
 from alita_mcp.owners import USER
 from alita_mcp.texts import one_line
 from alita_mcp.unseen import HIDDEN
