@@ -87,9 +87,7 @@ def list_all(*, output: Printer) -> None:
             state = f"{'until' if each.expires_at > now else 'expired'} {each.expires_at:%Y-%m-%d}"
         used = f"used {each.last_used:%Y-%m-%d %H:%M}" if each.last_used else "not used"
         rows.append((each.name, each.owner, " ".join(each.scopes), state, used))
-    output.print_result(
-        [each._asdict() for each in tokens], columns(rows) or "There are no tokens."
-    )
+    output.print_result([each._asdict() for each in tokens], columns(rows) or "There are no tokens.")
 
 
 def revoke(name: str, /, *, output: Printer) -> None:

@@ -186,6 +186,7 @@ async def test_teams_see_nothing_of_each_other_by_any_door(replicas: Replicas) -
 async def test_a_call_under_way_ends_whole_though_its_token_is_revoked(replicas: Replicas) -> None:
     token = replicas.token("laptop", "red")
     client = await replicas.client(token, "legacy")
+    await names_of(client)  # it checks results against its list
     revoked = False
 
     async def revoke(*_progress: object) -> None:
