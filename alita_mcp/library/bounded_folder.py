@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
@@ -89,11 +88,6 @@ class BoundedFolder:
                 return self.write_file(file.name, content, file.owner)
             (self._folder / (_mark(file.owner) + file.name)).unlink(missing_ok=True)
             return True
-
-    def clear(self) -> None:
-        """Removes all files of all owners."""
-        with self._translate_errors(), suppress(FileNotFoundError):
-            shutil.rmtree(self._folder)
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:

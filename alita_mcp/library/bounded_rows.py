@@ -89,8 +89,3 @@ class BoundedRows:
                     (content, *place),
                 )
         return done.rowcount == 1
-
-    def clear(self) -> None:
-        """As `BoundedFolder` says."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM kept WHERE kind = %s", (self._kind,))
