@@ -40,7 +40,7 @@ class TooMany(UsageError):
 
 
 class QuotaSpent(TooMany):
-    """A principal did what it may do for now; the same request may succeed after `retry_after_s` seconds."""
+    """A principal has reached a limit of its own; the same request may succeed after `retry_after_s` seconds."""
 
     def __init__(self, message: str, retry_after_s: int) -> None:
         super().__init__(message, hint=f"Try again in {retry_after_s:,} s.")
