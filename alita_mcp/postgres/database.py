@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import logging
 import re
+import select
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, LiteralString
@@ -39,6 +42,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         self._closed = threading.Event()
+        self._waking, self._end = socket.socketpair()
         self._listeners: list[threading.Thread] = []
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
@@ -120,22 +124,22 @@ class Database:
                 self._closed.wait(1.0)
 
     def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:
-        last = 0.0
+        look_at = time.monotonic() + POLL_S
         while not self._closed.is_set():
-            is_quiet = True
-            for notice in connection.notifies(timeout=0.5, stop_after=1):
-                is_quiet = False
+            select.select([connection, self._waking], [], [], max(0.0, look_at - time.monotonic()))
+            for notice in connection.notifies(timeout=0):
                 _hear(heard, notice.payload)
-            last = last + 0.5 if is_quiet else 0.0
-            if last >= POLL_S:
-                last = 0.0
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + POLL_S
                 _hear(heard, None)
 
     def close(self) -> None:
         """Closes all connections; safe to call twice."""
         self._closed.set()
+        self._end.close()
         for thread in self._listeners:
             thread.join(CONNECT_S)
+        self._waking.close()
         self._pool.close()
 
 
