@@ -26,6 +26,7 @@ from cyclopts import (
 from alita_mcp import __version__
 from alita_mcp.cli.demo.command import demo
 from alita_mcp.cli.library.approve import approve, revoke
+from alita_mcp.cli.library.copying import LIBRARY_ACTIONS
 from alita_mcp.cli.library.find import list_tools, log, search, show
 from alita_mcp.cli.library.review import review
 from alita_mcp.cli.library.run import run
@@ -93,12 +94,15 @@ def build_app() -> App:
     )
     tool = App("tool", "Pin, disable, delete, roll back, export or import a tool, and more.", **settings)
     add_commands(tool, ACTIONS, Group("Actions", sort_key=0))
+    library = App("library", "Copy the library to PostgreSQL, or back.", **settings)
+    add_commands(library, LIBRARY_ACTIONS, Group("Actions", sort_key=0))
     for place, (title, commands) in enumerate(GROUPS.items()):
         group = Group(title, sort_key=place)
         add_commands(app, commands, group)
         if title == "Library":
-            tool.group, tool.sort_key = (group,), len(commands)
-            app.command(tool)
+            for number, more in enumerate((tool, library)):
+                more.group, more.sort_key = (group,), len(commands) + number
+                app.command(more)
     app.register_install_completion_command(
         help="Install completion for bash, zsh, fish or PowerShell.", group=GLOBAL_OPTIONS.name
     )

@@ -448,6 +448,11 @@ class Library:
         if self._following.seen.listed != before.listed:
             self.announce()
 
+    @property
+    def pulled_at(self) -> float | None:
+        """When this server last knew all that others had committed, on `time.monotonic`; None without other servers."""
+        return self._store.pulled_at
+
     async def look_again(self) -> None:
         """Reads what other processes and servers committed up to now, before something is said not to be there."""
         await self._in_thread(self._store.catch_up)

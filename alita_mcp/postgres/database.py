@@ -124,9 +124,9 @@ class Database:
                 self._closed.wait(1.0)
 
     def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:
-        look_at = time.monotonic() + POLL_S
+        look_at, places = time.monotonic() + POLL_S, [connection.fileno(), self._waking.fileno()]
         while not self._closed.is_set():
-            select.select([connection, self._waking], [], [], max(0.0, look_at - time.monotonic()))
+            select.select(places, [], [], max(0.0, look_at - time.monotonic()))
             for notice in connection.notifies(timeout=0):
                 _hear(heard, notice.payload)
             if time.monotonic() >= look_at:
