@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.approvals import Approvals
@@ -36,7 +38,7 @@ from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, find_unknown_settings
-from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, Order, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, Order, SynthesisJob, T, Tool, Wait, open_jobs
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
@@ -291,7 +293,7 @@ async def open_app(
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
         runs = SharedRunStore(library.storage) if library.storage.database else RunStore()
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
-        jobs = await stack.enter_async_context(open_jobs())
+        jobs = await stack.enter_async_context(_open_jobs(settings, library, serves=serves))
 
         # 2. Tools are made and called. A tool may call others, so brokers and calls need one another.
         writers = roles if roles.is_configured else None
@@ -342,7 +344,7 @@ async def open_app(
         preparation = Preparation(library, sandbox, calls.verifier)
         if serves and settings.prepare:
             background_tasks.start_soon(preparation.run_in_background)
-        yield App(
+        app = App(
             settings,
             library,
             calls,
@@ -355,3 +357,34 @@ async def open_app(
             preparation=preparation,
             activity=activity,
         )
+        if serves:
+            jobs.take_jobs()
+        yield app
+
+
+def _open_jobs(settings: Settings, library: Library, *, serves: bool) -> AbstractAsyncContextManager[Jobs]:
+    """Jobs of this process, or those of a server that shares its library with others."""
+    database = library.storage.database
+    if database is None or not serves:
+        return open_jobs()
+    from alita_mcp.toolsmith.jobs.shared_jobs import open_shared_jobs
+
+    return open_shared_jobs(database, settings.library_url, read_outcome)
+
+
+def read_outcome(tool: Tool, text: str) -> Any:
+    """The outcome of a job of a tool, which another server wrote.
+
+    Raises:
+        ValueError: this version knows no such outcome.
+    """
+    from alita_mcp.agent.values import Solution
+    from alita_mcp.app.code_rights import CodeWaits
+    from alita_mcp.runs.code_run import CodeRunResult
+
+    types: dict[Tool, Any] = {
+        "synthesize_tool": Outcome,
+        "run_code": CodeRunResult | CodeWaits,
+        "solve_task": Solution,
+    }
+    return TypeAdapter[Any](types[tool]).validate_json(text)

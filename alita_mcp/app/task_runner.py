@@ -92,11 +92,15 @@ class TaskRunner:
         """
         if self._models is None:
             raise no_model_for_tasks(self.settings)
+        if uploads is not None and not request.files:
+            await _remove_folder(uploads)
+            uploads = None
         order = Order(
             id=secrets.token_hex(16),  # nobody can guess it
             tool="solve_task",
             owner=identity.owner,
             key=key,
+            is_bound=bool(request.files),
             request={
                 "task": request.model_dump(mode="json"),
                 "identity": identity,

@@ -30,7 +30,7 @@ async def status(*, output: Printer) -> None:
     else:
         async with open_library() as library:
             states = library.tools.counts()
-            waiting = [each.manifest.name for each in library.waiting_versions() if not each.set_aside]
+            waiting = [each.manifest.name for each in library.waiting_versions()]
         embedded = await find_embedded()
         value |= {"tools": sum(states.values()), "states": states, "sandbox": settings.sandbox}
         value |= {"embedded_is_compiled": embedded["compiled"], "model": settings.model}

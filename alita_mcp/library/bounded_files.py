@@ -30,10 +30,10 @@ class BoundedFiles(Protocol):
         """The newest files whose names match, of an owner or of all (None), the newest last; `*` is any text."""
 
     def replace_file(self, file: StoredFile, content: bytes | None) -> bool:
-        """Writes (None: removes) a file that still is as it was read; False where it is not. Of several, one wins."""
+        """Writes (None: removes) a file that still is as it was read; False where it is not. Of several, one wins.
 
-    def touch(self, name: str, owner: str) -> None:
-        """Makes a file the newest, if it is there."""
+        What is written is the newest then.
+        """
 
     def clear(self) -> None:
         """Removes all files of all owners."""

@@ -27,10 +27,8 @@ _OWNED = "~"
 class BoundedFolder:
     """The `BoundedFiles` of one machine."""
 
-    def __init__(self, folder: Path, max_files: int, max_bytes: int, lock: Path) -> None:
-        """`lock` is the file that processes lock to replace one."""
+    def __init__(self, folder: Path, max_files: int, max_bytes: int) -> None:
         self._folder = folder
-        self._lock = lock
         self._max_files = max_files
         self._max_bytes = max_bytes
 
@@ -69,18 +67,13 @@ class BoundedFolder:
 
     def replace_file(self, file: StoredFile, content: bytes | None) -> bool:
         """As `BoundedFiles` says."""
-        with hold_lock(self._lock, LOCK_TIMEOUT_S), self._translate_errors():
+        with hold_lock(self._folder.with_suffix(".lock"), LOCK_TIMEOUT_S), self._translate_errors():
             if self.read_file(file.name, file.owner) != file.content:
                 return False
             if content is not None:
                 return self.write_file(file.name, content, file.owner)
             (self._folder / (_mark(file.owner) + file.name)).unlink(missing_ok=True)
             return True
-
-    def touch(self, name: str, owner: str) -> None:
-        """As `BoundedFiles` says."""
-        with suppress(OSError):
-            os.utime(self._folder / (_mark(owner) + name))
 
     def clear(self) -> None:
         """As `BoundedFiles` says."""

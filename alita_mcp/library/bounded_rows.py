@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from alita_mcp.library.bounded_files import StoredFile
@@ -23,8 +24,6 @@ class BoundedRows:
     def write_file(self, name: str, content: bytes, owner: str) -> bool:
         """As `BoundedFiles` says."""
         with self._database.transaction() as connection:
-            # One writer of a kind at a time: the bound holds for all servers together.
-            connection.execute("SELECT pg_advisory_xact_lock(hashtext('kept'), hashtext(%s))", (self._kind,))
             connection.execute(
                 """
                 INSERT INTO kept (kind, owner, name, content) VALUES (%s, %s, %s, %s)
@@ -32,6 +31,9 @@ class BoundedRows:
                 """,
                 (self._kind, owner, name, content),
             )
+            # One server at a time makes room for a kind, and sees what those before it wrote. A row that another one
+            # is writing is about to be new.
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext('kept'), hashtext(%s))", (self._kind,))
             oldest_first = [
                 ((row["owner"], row["name"]), row["owner"], row["bytes"])
                 for row in connection.execute(
@@ -43,10 +45,12 @@ class BoundedRows:
             if surplus:
                 connection.execute(
                     """
-                    DELETE FROM kept WHERE kind = %s
-                    AND (owner, name) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
+                    DELETE FROM kept WHERE kind = %s AND (owner, name) IN (
+                        SELECT owner, name FROM kept WHERE kind = %s
+                        AND (owner, name) IN (SELECT * FROM unnest(%s::text[], %s::text[])) FOR UPDATE SKIP LOCKED
+                    )
                     """,
-                    (self._kind, *map(list, zip(*surplus, strict=True))),
+                    (self._kind, self._kind, *map(list, zip(*surplus, strict=True))),
                 )
         return (owner, name) not in surplus
 
@@ -57,13 +61,14 @@ class BoundedRows:
 
     def newest(self, pattern: str, owner: str | None, limit: int) -> list[StoredFile]:
         """As `BoundedFiles` says."""
+        escaped = re.sub(r"([\\%_])", r"\\\1", pattern).replace("*", "%")
         with self._database.transaction() as connection:
             rows = connection.execute(
                 """
                 SELECT name, owner, content FROM kept
                 WHERE kind = %s AND name LIKE %s AND owner = coalesce(%s, owner) ORDER BY used DESC LIMIT %s
                 """,
-                (self._kind, pattern.replace("*", "%"), owner, limit),
+                (self._kind, escaped, owner, limit),
             ).fetchall()
         return [StoredFile(**row) for row in reversed(rows)]
 
@@ -84,14 +89,6 @@ class BoundedRows:
                     (content, *place),
                 )
         return done.rowcount == 1
-
-    def touch(self, name: str, owner: str) -> None:
-        """As `BoundedFiles` says."""
-        with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE kept SET used = DEFAULT WHERE kind = %s AND owner = %s AND name = %s",
-                (self._kind, owner, name),
-            )
 
     def clear(self) -> None:
         """As `BoundedFiles` says."""

@@ -276,15 +276,15 @@ class Library:
     def waiting_versions(self) -> list[WaitingVersion]:
         """The newest version of each tool that asks for what it was not granted, the oldest first; it blocks.
 
-        Versions before the current one do not wait.
+        Versions before the current one do not wait, nor what a person refused, is not verified, or came with alita.
         """
         found: dict[str, WaitingVersion] = {}
         for each in self.tools.may_wait():
             name = each.manifest.name
             if name not in found and self.effective_grants.of(each.manifest) is None:
-                able = may_hold_grants(each.manifest)
-                found[name] = each if able else each.model_copy(update={"set_aside": "not verified"})
-        return sorted(found.values(), key=lambda each: each.manifest.created_at)
+                found[name] = each
+        waiting = [each for each in found.values() if not each.set_aside and may_hold_grants(each.manifest)]
+        return sorted(waiting, key=lambda each: each.manifest.created_at)
 
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
@@ -447,11 +447,6 @@ class Library:
             self._finder.track()
         if self._following.seen.listed != before.listed:
             self.announce()
-
-    @property
-    def pulled_at(self) -> float | None:
-        """When this server last knew all that others had committed, on `time.monotonic`; None without other servers."""
-        return self._store.pulled_at
 
     async def look_again(self) -> None:
         """Reads what other processes and servers committed up to now, before something is said not to be there."""

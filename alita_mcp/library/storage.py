@@ -18,8 +18,6 @@ from alita_mcp.settings import Settings
 if TYPE_CHECKING:
     from alita_mcp.postgres.database import Database
 
-LOCK = "library.lock"
-
 
 @dataclass(frozen=True)
 class Storage:
@@ -33,7 +31,7 @@ class Storage:
         """The files of one kind, which is the name of their folder in the home; nothing is read or made."""
         if self.database is not None:
             return BoundedRows(self.database, kind, max_files, max_bytes)
-        return BoundedFolder(self.home / kind, max_files, max_bytes, self.home / LOCK)
+        return BoundedFolder(self.home / kind, max_files, max_bytes)
 
     def ensure_secret(self, name: str) -> str:
         """The secret of a name that all servers of a shared library agree on; made where there is none.

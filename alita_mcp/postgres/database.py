@@ -28,6 +28,8 @@ POLL_S = 5.0
 """A notice can be lost, so a listener looks this often in any case."""
 CONNECT_S = 5.0
 """How long a transaction waits for a connection."""
+AWAY_S = 0.5
+"""How long it waits once a listener has had no connection for longer than that: what goes on without stays fast."""
 STATEMENT_MS = 30_000
 """No statement of ours takes longer; a lock that is not released must not hold everybody."""
 MAX_CONNECTIONS = 8
@@ -43,7 +45,10 @@ class Database:
         self._url = url
         self._closed = threading.Event()
         self._waking, self._end = socket.socketpair()
+        self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
+        self.heard_at: dict[str, float] = {}
+        """When each channel's listener took in last what others did, on the monotonic clock."""
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
@@ -75,7 +80,9 @@ class Database:
             LibraryError: the database cannot be reached or refuses; nothing was changed, unless the connection broke at
                 the commit, which the message says.
         """
-        with self.translate_errors(), self._pool.connection() as connection:
+        away_s = 0.0 if self._away_since is None else time.monotonic() - self._away_since
+        timeout = max(AWAY_S, CONNECT_S - away_s)
+        with self.translate_errors(), self._pool.connection(timeout) as connection:
             connection.isolation_level = isolation
             with connection.transaction():
                 yield connection
@@ -104,7 +111,6 @@ class Database:
         thread.start()
 
     def _follow(self, channel: LiteralString, heard: Callable[[str | None], Any]) -> None:
-        was_away = False
         while not self._closed.is_set():
             try:
                 with psycopg.connect(
@@ -112,26 +118,35 @@ class Database:
                     keepalives_idle=5, keepalives_interval=2, keepalives_count=2,
                 ) as connection:  # fmt: skip
                     connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
-                    if was_away:
+                    if self._away_since is not None:
                         _log.warning("%s is back.", self.name)
-                    was_away = False
-                    _hear(heard, None)
-                    self._hear_notices(connection, heard)
+                    self._away_since = None
+                    self._hear(channel, heard, None)
+                    self._hear_notices(connection, channel, heard)
             except psycopg.Error as error:
-                if not was_away:
+                if self._away_since is None:
                     _log.warning("%s", _explain(error, self.name))
-                was_away = True
+                    self._away_since = time.monotonic()
                 self._closed.wait(1.0)
 
-    def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:
+    def _hear_notices(
+        self, connection: psycopg.Connection[Any], channel: str, heard: Callable[[str | None], Any]
+    ) -> None:
         look_at, places = time.monotonic() + POLL_S, [connection.fileno(), self._waking.fileno()]
         while not self._closed.is_set():
             select.select(places, [], [], max(0.0, look_at - time.monotonic()))
             for notice in connection.notifies(timeout=0):
-                _hear(heard, notice.payload)
+                self._hear(channel, heard, notice.payload)
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + POLL_S
-                _hear(heard, None)
+                self._hear(channel, heard, None)
+
+    def _hear(self, channel: str, heard: Callable[[str | None], Any], text: str | None) -> None:
+        try:
+            heard(text)
+            self.heard_at[channel] = time.monotonic()
+        except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
+            _log.warning("Cannot take in what another server changed: %s", failure)
 
     def close(self) -> None:
         """Closes all connections; safe to call twice."""
@@ -141,13 +156,6 @@ class Database:
             thread.join(CONNECT_S)
         self._waking.close()
         self._pool.close()
-
-
-def _hear(heard: Callable[[str | None], Any], text: str | None) -> None:
-    try:
-        heard(text)
-    except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
-        _log.warning("Cannot take in what another server changed: %s", failure)
 
 
 def _explain(error: psycopg.Error | PoolTimeout, name: str) -> LibraryError:

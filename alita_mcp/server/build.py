@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -23,13 +23,12 @@ from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.shared_app import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
 from alita_mcp.settings import wants_traces
-from alita_mcp.tracing import continue_trace, start_tracing, trace_block
+from alita_mcp.tracing import continue_trace, start_tracing, trace_work
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult
 
     from alita_mcp.app import App
-    from alita_mcp.app.activity import Work
     from alita_mcp.server.context import Context
     from alita_mcp.server.parts import Parts
     from alita_mcp.server.sources import ToolSource
@@ -101,6 +100,8 @@ def build_server(
         from alita_mcp.server.tools.admission import admit
 
         async with open_app(settings, admit=admit, serves=True) as app:
+            if wants_traces():
+                app.activity.surround = trace_work
             yield app
 
     announcer = Announcer()
@@ -144,13 +145,16 @@ def build_server(
     call_tool = late(lambda loaded: loaded.tools.call_tool)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
-    tasks.install(server)
+
+    async def resume(ctx: Context, task_id: str) -> None:
+        await (parts or await get_parts()).tools.resume_task(ctx, task_id)
+
+    tasks.install(server, resume)
     security = RequestStateSecurity(keys=[state_key]) if state_key else RequestStateSecurity.ephemeral()
     sealing = RequestStateBoundary(security, default_audience=SERVER_NAME)
     tracing = []
     if wants_traces():
         start_tracing(__version__)
-        shared.watchers.append(_trace_work)
         tracing = [_continue_client_trace, *server.middleware]
     # Without an exporter the SDK's own one goes, which makes a span of every message.
     server.middleware[:] = [*tracing, shared.middleware, shared.timeouts.middleware, sealing]
@@ -159,26 +163,8 @@ def build_server(
 
 async def _continue_client_trace(ctx: Context, call_next: CallNext) -> HandlerResult:
     """A message without a trace of its own belongs to that of its HTTP request."""
-    headers = getattr(ctx.request, "headers", {})
-    with continue_trace(headers):
+    with continue_trace(getattr(ctx.request, "headers", {})):
         return await call_next(ctx)
-
-
-@contextmanager
-def _trace_work(app: App) -> Iterator[None]:
-    """Traces calls, searches and jobs while the block runs."""
-
-    @contextmanager
-    def surround(work: Work) -> Iterator[None]:
-        name = f"{work.kind} {work.tool}".rstrip()
-        with trace_block(name, {"alita.kind": work.kind, "alita.tool": work.tool}) as said:
-            try:
-                yield
-            finally:
-                said["alita.outcome"] = work.outcome
-
-    app.activity.surround = surround
-    yield
 
 
 async def _import_in_thread(module: str) -> None:

@@ -73,7 +73,19 @@ class Dispatcher:
         _, tool = self._find_tool(name, Maker(owner=ANYONE))
         return tool.input_schema if tool else None
 
-    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
+    async def resume_task(self, ctx: Context, task_id: str) -> None:
+        """Makes the task of a job that another server of a shared library began known here, if there is one."""
+        app, owner = await self._shared.get(), maker_of(ctx).owner
+        if app.library.storage.database is None:
+            return
+        job = await app.jobs.find_any(task_id, owner=owner)
+        if job is not None:
+            params = types.CallToolRequestParams(name=job.tool, arguments={"job_id": task_id})
+            await self.call_tool(ctx, params, as_task=True)
+
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams, *, as_task: bool = False
+    ) -> ToolResult:
         """Handles one call. Only `MCPError` and cancellation come out as exceptions.
 
         An error of a tool with an output schema has no structured part: clients check even those against it.
@@ -91,7 +103,7 @@ class Dispatcher:
             call = ToolCall(
                 name=tool.name, arguments=await _fit_arguments(source, tool, params.arguments or {}), ctx=ctx,
                 client=client, identity=identity_of(ctx), maker=maker, params=params, app=app,
-                tasks=self._tasks, announcer=self._announcer, on_stage=_progress_reporter(ctx),
+                tasks=self._tasks, announcer=self._announcer, on_stage=_progress_reporter(ctx), as_task=as_task,
             )  # fmt: skip
             async with app.preparation.report(call.on_stage):
                 result = await source.call_tool(call)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from alita_mcp.errors import ModelError
 from alita_mcp.models.redaction import presentable
 from alita_mcp.toolsmith.jobs.person_questions import (
+    WAIT_S,
     Decision,
     FilledForm,
     PendingQuestions,
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from alita_mcp.server.context import Context
     from alita_mcp.server.sources import ToolCall
 
-WAIT_S = 300.0
-"""How long the person at a client may take; the state of a round is sealed for longer."""
 MAX_ANSWER = 4_000
 """So many characters of one field are read."""
 FIELD = "approve"

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-)
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +59,7 @@ class SharedApp:
         self.timeouts = ClientTimeouts()
         self.domains: Sequence[str] = ()
         """What the tools of the library are about, as the list of tools said last."""
-        self.watchers: list[Callable[[App], AbstractContextManager[object]]] = []
+        self.watch: Callable[[App], AbstractContextManager[object]] = nullcontext
         """What is entered with each App that is opened, and left before it closes."""
         self._opening: _Opening | None = None
         self._tasks: TaskGroup | None = None
@@ -160,16 +155,15 @@ class SharedApp:
                     await opening.wanted.wait()
                 if opening.ending.is_set():
                     return
-                async with self._open_app() as app, AsyncExitStack() as watching:
-                    for watch in self.watchers:
-                        watching.enter_context(watch(app))
+                async with self._open_app() as app:
                     unsubscribe = app.library.on_change(self._announcer.record_change)
                     opening.app = app
                     opening.settled.set()
                     if opening.is_retry:
                         self._announcer.record_change()
                     try:
-                        await opening.ending.wait()
+                        with self.watch(app):
+                            await opening.ending.wait()
                     finally:
                         opening.app = None
                         unsubscribe()

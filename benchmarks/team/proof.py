@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -103,12 +104,7 @@ async def count_losses(
     model: author.Author,
 ) -> dict[str, Any]:
     """What was acknowledged and is not there, is there twice, or broke where nothing was the matter."""
-    lost: list[str] = []
-    for replica in team.replicas:
-        for number in crowd.published:
-            await _check(replica, number, lost)
-    finished = crowd.published.keys() | crowd.solved.keys()
-    lost += [f"job {job} of {number}" for job, number in crowd.jobs.items() if number not in finished]
+    lost = await find_lost(team.replicas, crowd)
 
     def is_calm(at: float) -> bool:
         return all(not fault <= at <= fault + SETTLED_S for fault, _ in faults)
@@ -143,6 +139,16 @@ async def count_losses(
         "first_broken": [text[:200] for text in unexpected[:SHOWN]],
         "refusals": sorted({text.partition(":")[2][:200] for _, text in crowd.refused})[:SHOWN],
     }
+
+
+async def find_lost(replicas: Sequence[Replica], crowd: Crowd) -> list[str]:
+    """What was acknowledged to a crowd and is not so on each of the servers."""
+    lost: list[str] = []
+    for replica in replicas:
+        for number in crowd.published:
+            await _check(replica, number, lost)
+    finished = crowd.published.keys() | crowd.solved.keys()
+    return lost + [f"job {job} of {number}" for job, number in crowd.jobs.items() if number not in finished]
 
 
 def _times(seen: dict[tuple[int, str], float], name: str, count: int) -> list[float]:

@@ -28,6 +28,8 @@ def test_each_owner_reads_its_own_and_a_person_all(storage: Storage) -> None:
         assert [each.content for each in files.newest("*.json", owner, 9)] == [owner.encode()]
     assert {each.content.decode() for each in files.newest("*.json", None, 9)} == set(OWNERS)
     assert files.read_file("a.json", "TEAM") is None
+    for name in ("a_json", "a%", "A.json"):
+        assert files.read_file(name, "user") is None
     assert storage.files("other", 100, 1_000).newest("*", None, 9) == []
     files.clear()
     assert files.newest("*", None, 9) == []
@@ -40,13 +42,13 @@ def make_older(storage: Storage) -> None:
         os.utime(path, (1e9 + number, 1e9 + number))
 
 
-def test_the_newest_stay_and_what_is_touched_is_new(storage: Storage) -> None:
+def test_the_newest_stay_and_what_is_written_again_is_new(storage: Storage) -> None:
     files = storage.files("kind", 3, 1_000)
     for name in "abc":
         files.write_file(name, name.encode(), "user")
     make_older(storage)
-    files.touch("a", "user")
-    files.touch("none", "user")
+    (oldest,) = files.newest("a", "user", 1)
+    assert files.replace_file(oldest, oldest.content)
     assert files.write_file("d", b"d", "user")
     assert [each.name for each in files.newest("*", "user", 9)] == ["c", "a", "d"]
     assert [each.name for each in files.newest("*", "user", 2)] == ["a", "d"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -124,26 +123,6 @@ async def test_counts_that_cannot_be_written_are_kept(home: Path, tmp_path: Path
     async with opened(home) as library:
         assert library.tools.daily_searches("")[today()] == SearchCount(searches=1, matched=1, called=1)
         assert library.tools.daily_use("slugify", "")[today()].code_bytes == 4
-
-
-async def test_a_home_of_an_earlier_alita_gets_the_days_that_its_journal_knows(home: Path) -> None:
-    async with opened(home) as library:
-        await library.publish(accepted(), expected_version=0)
-        for status in ("ok", "timeout", "cancelled"):
-            call(library.calls, status=status, code_bytes=4)
-        call(library.calls, "purged_tool")
-    with closing(sqlite3.connect(home / "library.sqlite3")) as database:
-        database.executescript(
-            "DROP TABLE daily_use; DROP TABLE daily_search;"
-            "UPDATE journal SET time = '2026-01-02T10:00:00.000000+00:00' WHERE event = 'called';"
-            "INSERT INTO journal (time, event, name, version, detail) SELECT time, event, name, 1, '{' FROM journal"
-            " WHERE event = 'called' LIMIT 1;"
-            "PRAGMA user_version = 1"
-        )
-    for _ in range(2):
-        async with opened(home) as library:
-            assert library.tools.daily_use_of_grown("") == {"2026-01-02": Use(calls=4, failures=2)}
-            assert library.tools.daily_searches("") == {}
 
 
 def test_days_are_kept_for_a_year_and_more_and_not_for_good(

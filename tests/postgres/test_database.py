@@ -11,6 +11,7 @@ from typing import LiteralString
 import pytest
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.postgres import database as database_module
 from alita_mcp.postgres import migrations
 from alita_mcp.postgres.database import Database
 from alita_mcp.postgres.migrations import Migration, migrate
@@ -99,6 +100,28 @@ def test_a_database_that_was_away_is_used_again(
     with database.transaction() as connection:
         database.notify(connection, "alita", "slugify")
     assert heard.get(timeout=60) == "slugify"
+
+
+def test_what_goes_on_without_a_database_that_is_away_does_not_wait_for_it(
+    postgres_server: PostgresServer, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: queue.Queue[str | None] = queue.Queue()
+    database.listen("alita", heard.put)
+    assert heard.get(timeout=60) is None
+    postgres_server.stop("immediate")
+    try:
+        while database._away_since is None:
+            threading.Event().wait(0.01)
+        database._away_since -= 60
+        monkeypatch.setattr(database_module, "CONNECT_S", 50.0)
+        monkeypatch.setattr(database._pool, "timeout", 50.0)
+        for _ in range(8):  # each would take a minute
+            with pytest.raises(LibraryError, match="cannot be reached"):
+                execute(database, "SELECT 1")
+    finally:
+        postgres_server.start()
+    assert heard.get(timeout=60) is None
+    execute(database, "SELECT 1")
 
 
 def test_a_listener_that_fails_hears_the_next_notice(database: Database) -> None:

@@ -9,10 +9,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import httpx
+import psutil
 import pytest
 
 from benchmarks.load.client import Address, Lost, connect
+from tests.postgres_cluster import PostgresServer
 from tests.server.connections import http_process, publish_spin
 from tests.server.processes import PATIENCE_S, TINY, Peer, environment, started
 from tests.server.test_http import opened_session
@@ -178,6 +181,35 @@ async def test_a_server_whose_sandbox_cannot_run_is_not_ready(tmp_path: Path) ->
         await has_readiness(url, {"status": "not ready", "reasons": ["sandbox"]})
         await peer.says("not ready: The sandbox 'no_such_module:Sandbox' does not work here")
         await has_readiness(url, {"status": "not ready", "reasons": ["sandbox"]})
+
+
+@pytest.mark.postgres
+@pytest.mark.extra("team")
+async def test_a_server_whose_database_is_away_is_not_ready_until_it_is_back(
+    tmp_path: Path, postgres_server: PostgresServer, postgres_url: str
+) -> None:
+    away = {"status": "not ready", "reasons": ["database"]}
+    async with http_process(tmp_path / "home", library=postgres_url) as (url, peer):
+        await has_readiness(url, {"status": "ready"})
+        # 1. It was killed; a balancer may leave that to the calls.
+        await anyio.to_thread.run_sync(postgres_server.stop, "immediate")
+        try:
+            await has_readiness(url, away)
+            await has_readiness(f"{url}?exclude=database", {"status": "ready"})
+        finally:
+            await anyio.to_thread.run_sync(postgres_server.start)
+        await has_readiness(url, {"status": "ready"})
+        # 2. It hangs: connections stay, and nobody answers.
+        processes = [psutil.Process(postgres_server.pid), *psutil.Process(postgres_server.pid).children()]
+        for process in processes:
+            process.suspend()
+        try:
+            await has_readiness(url, away)
+        finally:
+            for process in processes:
+                process.resume()
+        await has_readiness(url, {"status": "ready"})
+        assert "not ready: The library at" in peer.stderr
 
 
 async def has_readiness(url: str, expected: dict[str, object]) -> None:

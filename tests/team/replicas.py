@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,9 +12,18 @@ from pathlib import Path
 import psutil
 
 from benchmarks.load.client import Address
-from tests.server.processes import RUN_ALITA, environment
+from tests.server.processes import environment
 from tests.team.balancers import free_ports, running_haproxy, wait_for
 
+SERVE = """
+import sys
+from alita_mcp import settings
+settings.Settings.model_fields["limits"].default = settings.FixedLimits(answer_within_s={answer_within_s})
+settings.Settings.model_rebuild(force=True)
+from alita_mcp.cli.main import main
+sys.exit(main())
+"""
+"""`alita`; with the setting `answer_within_s` it says `working` sooner than after 45 s, so that jobs are asked for."""
 SPARE = 2
 """Places that the balancer knows and where nobody listens yet."""
 
@@ -24,9 +34,9 @@ class Replica:
     def __init__(self, folder: Path, port: int, library: str, **settings: str) -> None:
         self.home, self.port = folder / "home", port
         self.log = folder / "log"
+        self._program = SERVE.format(answer_within_s=settings.pop("answer_within_s", "45"))
         self._folder, self._settings = folder, {"library": library, "home": str(self.home), **settings}
         self._process: subprocess.Popen[bytes] | None = None
-        folder.mkdir()
 
     @property
     def url(self) -> str:
@@ -47,7 +57,7 @@ class Replica:
 
     def start(self, **settings: str) -> None:
         """Starts a process; returns at once."""
-        command = [sys.executable, "-c", RUN_ALITA, "serve", "--http", f"127.0.0.1:{self.port}"]
+        command = [sys.executable, "-c", self._program, "serve", "--http", f"127.0.0.1:{self.port}"]
         if "token" not in self._settings:
             command.append("--no-token")
         with self.log.open("ab") as log:
@@ -115,10 +125,10 @@ class Team:
         return Address(self.port, self._settings.get("token", ""))
 
     def add(self, **settings: str) -> Replica:
-        """A further replica with an empty home, started but not waited for."""
-        number = len(self.replicas)
-        folder = self._folder / f"replica-{number}"
-        replica = Replica(folder, self.ports[number], self.library, **{**self._settings, **settings})
+        """A further replica with an empty home at a free place, started but not waited for."""
+        port = next(port for port in self.ports if all(port != each.port for each in self.replicas))
+        folder = Path(tempfile.mkdtemp(prefix="replica-", dir=self._folder))
+        replica = Replica(folder, port, self.library, **{**self._settings, **settings})
         self.replicas.append(replica)
         replica.start()
         return replica
@@ -128,7 +138,7 @@ class Team:
 def running_team(folder: Path, library: str, count: int = 3, **settings: str) -> Iterator[Team]:
     """So many replicas of one library behind an haproxy, all of them served."""
     folder.mkdir(parents=True, exist_ok=True)
-    team = Team(folder, library, count, **{"sandbox": "wasm", "home": str(folder / "shared"), **settings})
+    team = Team(folder, library, count, **{"sandbox": "wasm", **settings})
     try:
         for _ in range(count):
             team.add()

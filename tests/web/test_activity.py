@@ -39,7 +39,7 @@ def event(number: int, outcome: str = "ok", **more: Any) -> Activity:
 
 
 def ids(board: Board) -> list[str]:
-    return [line.id for line in board.shown["lines"]]
+    return [line.id for line in board.lines]
 
 
 @asynccontextmanager
@@ -51,13 +51,14 @@ async def opened(settings: Settings) -> AsyncIterator[App]:
 def test_more_than_a_reader_can_follow_is_left_out_and_counted() -> None:
     board = Board(ALL)
     board.take([event(number) for number in range(100)])
-    assert board.shown == {"lines": [event(number) for number in range(99, 99 - LINES, -1)], "not_shown": 0}
+    assert board.lines == [event(number) for number in range(99, 99 - LINES, -1)]
+    assert board.not_shown == 0
     board.take([event(0, ""), *(event(number) for number in range(100, 300))], dropped=12)
     assert ids(board)[:2] == ["w299", "w298"]  # w0 had ended
-    assert board.shown["not_shown"] == 200 - LINES + 12
+    assert board.not_shown == 200 - LINES + 12
     # what is read late, as of a server that is heard from now on, is no loss
     board.take([event(number, id=f"old{number}") for number in range(100)])
-    assert board.shown["not_shown"] == 200 - LINES + 12
+    assert board.not_shown == 200 - LINES + 12
     assert len(ids(board)) == LINES
 
 
@@ -70,7 +71,7 @@ def test_a_line_changes_in_its_place_and_what_ended_stays_as_it_is() -> None:
     board.take([event(0, LOST)])
     board.take([event(0, "timeout")])  # the journal knew it
     board.take([event(0, ""), event(0, "ok")])
-    assert [(line.id, line.outcome) for line in board.shown["lines"]] == [
+    assert [(line.id, line.outcome) for line in board.lines] == [
         ("w1", ""), ("w2", "ok"), ("w0", "timeout"),
     ]  # fmt: skip
 

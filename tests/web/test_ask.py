@@ -162,8 +162,11 @@ async def test_a_run_of_another_server_is_followed_there_and_its_files_are_read(
 ) -> None:
     library = SecretStr(postgres_url)
     async with (
-        asking(settings, Waiting([DRAWN]), sandbox="wasm", library=library) as (_, browser),
-        asking(settings, None, library=library, home=tmp_path / "elsewhere") as (_, elsewhere),
+        asking(settings, Waiting([DRAWN]), sandbox="wasm", library=library, home=tmp_path / "one") as (
+            _,
+            browser,
+        ),
+        asking(settings, None, library=library, home=tmp_path / "other") as (_, elsewhere),
     ):
         where = await begin(browser)
         page = await until(lambda: elsewhere.get(where), 'id="step-1"')
@@ -173,7 +176,7 @@ async def test_a_run_of_another_server_is_followed_there_and_its_files_are_read(
         stop = {"csrf_token": csrf_token((await browser.get(where)).text)}
         assert (await browser.post(f"{where}/stop", data=stop)).status_code == 303
         assert 'badge warn">stopped' in (await elsewhere.get(where)).text
-        assert not (settings.home / "tasks").exists()
+        assert not (tmp_path / "one" / "tasks").exists()
 
 
 async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settings: Settings) -> None:

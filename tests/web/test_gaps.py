@@ -35,12 +35,14 @@ async def run_three_times(app: App) -> None:
         await app.code.run_code(CodeRequest(code=code), CLIENT, ignore_stage)
 
 
-async def press(browser: httpx.AsyncClient, action: str, **fields: str) -> httpx.Response:
+async def press(browser: httpx.AsyncClient, **fields: str) -> httpx.Response:
     page = (await browser.get("/ui/gaps")).text
-    form = re.search(rf'<form method="post" action="{action}".*?</form>', page, re.DOTALL)
+    form = re.search(r'<form method="post" action="/ui/gaps".*?</form>', page, re.DOTALL)
     assert form
     hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form[0])
-    return await browser.post(action, data={**{name: html.unescape(text) for name, text in hidden}, **fields})
+    return await browser.post(
+        "/ui/gaps", data={**{name: html.unescape(text) for name, text in hidden}, **fields}
+    )
 
 
 async def until(app: App, name: str) -> None:
@@ -57,11 +59,11 @@ async def test_a_program_that_came_back_becomes_a_tool_without_a_model(settings:
         await run_three_times(app)
         assert "with other values of prices, rate" in (await browser.get("/ui/gaps")).text
         for name, message in (("No-Such", "name"), ("run_code", "name"), ("x" * 300, "name")):
-            refused = await press(browser, "/ui/gaps/keep", name=name)
+            refused = await press(browser, name=name, description="Prices.")
             assert (refused.status_code, message in refused.text) == (400, True)
-        forged = await press(browser, "/ui/gaps/keep", program="none", name="price_all")
+        forged = await press(browser, program="none", name="price_all", description="Prices.")
         assert (forged.status_code, "is forgotten" in forged.text) == (400, True)
-        begun = await press(browser, "/ui/gaps/keep", name="price_all", description="Prices with a rate.")
+        begun = await press(browser, name="price_all", description="Prices with a rate.")
         assert (begun.status_code, begun.headers["location"]) == (303, "/ui/activity")
         await until(app, "price_all")
         called = await app.run_tool("price_all", {"prices": [2, 3], "rate": 5})
@@ -76,17 +78,17 @@ async def test_without_a_model_a_gap_says_what_to_tell_an_agent(chosen: Settings
         page = (await browser.get("/ui/gaps")).text
         assert "There is no model" in page
         assert "<b>more" not in page
-        shown = await press(browser, "/ui/gaps/make", description="Decode a QR code <b>")
+        shown = await press(browser, description="Decode a QR code <b>")
         assert shown.status_code == 400
         assert "Tell a connected agent: “Make a tool: Decode a QR code &lt;b&gt;”" in shown.text
-        assert (await press(browser, "/ui/gaps/make", description=" ")).status_code == 400
+        assert (await press(browser, description=" ")).status_code == 400
 
 
 async def test_with_a_model_a_gap_starts_a_synthesis(chosen: Settings) -> None:
     model = ScriptedModel([])
     async with open_app(chosen, admit=admit, model=model) as app, visiting(app) as browser:
         await app.search_tools("decode a QR code", identity=CLIENT)
-        begun = await press(browser, "/ui/gaps/make", description="Decode a QR code.")
+        begun = await press(browser, description="Decode a QR code.")
         assert begun.headers["location"] == "/ui/activity"
         with anyio.fail_after(60):
             while not (rows := app.library.journal(1, "synthesis")):  # noqa: ASYNC110 - nothing tells of it

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.agent.runs.folder import RUN_ID, RunFolders
-from alita_mcp.agent.runs.records import LIST_RUNS, RunRecord, RunRecords, no_run
+from alita_mcp.agent.runs.records import LIST_RUNS, RunRecords, StoredRun, find_solution, no_run
 from alita_mcp.agent.runs.rows import RunRows
 from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, UsageError
@@ -45,23 +45,34 @@ class RunReader:
 
     async def events(self, run: str) -> Sequence[TaskEvent]:
         """Stored events; raises ToolNotFound for a run that is not known."""
-        return await _in_thread(lambda: self._find(run).read_events())
+        return await _in_thread(lambda: self._records.read_events(self._find(run).run))
 
     async def solution(self, run: str) -> Solution | None:
         """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
-        return await _in_thread(lambda: self._find(run).solution())
+        return find_solution(await self.events(run))
 
     async def summary(self, run: str) -> RunSummary:
         """The summary of a run; raises ToolNotFound."""
-        return await _in_thread(lambda: self._find(run).summary())
+        return await _in_thread(lambda: self._summarize(self._find(run)))
 
     async def progress(self, run: str) -> RunProgress:
         """How far a run is; raises ToolNotFound."""
-        return await _in_thread(lambda: self._find(run).progress())
+
+        def look() -> RunProgress:
+            stored = self._find(run)  # before the events: a run that is not under way has written its end
+            events = self._records.read_events(run)
+            return RunProgress(
+                summary=stored.summarize(events),
+                events=tuple(events),
+                solution=find_solution(events),
+                files=self._records.file_sizes(run),
+            )
+
+        return await _in_thread(look)
 
     async def read_file(self, run: str, name: str) -> bytes:
         """A file that code of a run wrote; raises ToolNotFound."""
-        found = await _in_thread(lambda: self._find(run).read_file(name))
+        found = await _in_thread(lambda: self._records.read_file(self._find(run).run, name))
         if found is None:
             raise ToolNotFound(f"There is no file {name[:200]!r} of this run.", hint="")
         return found
@@ -69,23 +80,26 @@ class RunReader:
     async def list(self, limit: int = 20) -> Sequence[RunSummary]:
         """The newest runs of all processes, the newest first."""
         return await _in_thread(
-            lambda: [record.summary() for record in self._records.newest(self._owner, limit)]
+            lambda: [self._summarize(stored) for stored in self._records.newest(self._owner, limit)]
         )
 
     async def find_run(self, prefix: str) -> str:
         """The id of the one run with that prefix; raises ToolNotFound."""
-        records = await _in_thread(lambda: self._records.newest(self._owner))
-        found = [record.run for record in records if record.run.startswith(prefix)]
+        stored = await _in_thread(lambda: self._records.newest(self._owner))
+        found = [each.run for each in stored if each.run.startswith(prefix)]
         if len(found) != 1 or not prefix:
             which = "Several runs begin with" if len(found) > 1 and prefix else "There is no run"
             raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint=LIST_RUNS)
         return found[0]
 
-    def _find(self, run: str) -> RunRecord:
-        record = self._records.find(run) if RUN_ID.fullmatch(run) else None
-        if record is None or self._owner not in (None, record.owner()):
+    def _find(self, run: str) -> StoredRun:
+        stored = self._records.find(run) if RUN_ID.fullmatch(run) else None
+        if stored is None or self._owner not in (None, stored.owner):
             raise no_run(run)
-        return record
+        return stored
+
+    def _summarize(self, stored: StoredRun) -> RunSummary:
+        return stored.summary or stored.summarize(self._records.read_events(stored.run))
 
 
 class StoredRuns(RunReader):

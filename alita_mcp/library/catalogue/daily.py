@@ -26,15 +26,6 @@ DAILY_TABLES = (
         called INTEGER NOT NULL
     ) WITHOUT ROWID
     """,
-    # What the journal of an earlier alita still knows; the size of the code that was called is not in it.
-    """
-    INSERT INTO daily_use
-    SELECT substr(time, 1, 10) AS day, name, count(*),
-        sum(coalesce(iif(json_valid(detail), json_extract(detail, '$.status'), ''), '') NOT IN ('ok', 'cancelled')), 0
-    FROM journal
-    WHERE event = 'called' AND name IN (SELECT name FROM tool) AND NOT EXISTS (SELECT 1 FROM daily_use)
-    GROUP BY day, name
-    """,
 )
 
 COUNT_DAY = (

@@ -10,7 +10,6 @@ import logging
 import secrets
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
@@ -115,8 +114,6 @@ class SharedCatalogue(Catalogue):
         """
         self._database = database
         self._id = secrets.token_hex(8)
-        self.pulled_at: float | None = None
-        """When the mirror was last known to have all that the library has, on `time.monotonic`."""
         self._is_known = False
         self._holder: int | None = None
         self._blobs: list[Blob] = []
@@ -166,19 +163,15 @@ class SharedCatalogue(Catalogue):
         if self._holder == threading.get_ident():
             return False
         while True:
-            last, asked_at = self._state(), time.monotonic()
+            last = self._state()
             with self._open_transaction() as connection:
                 changes = self._read_changes(connection, last)
             if changes is None:
-                self.pulled_at = asked_at
                 return False
             with self._local_transaction(durable=False) as db:
-                is_next = self._state() == last  # or another process of this home was faster
-                if is_next:
+                if self._state() == last:  # no other process of this home was faster
                     self._take_in(db, changes)
-            if is_next:
-                self.pulled_at = asked_at
-                return True
+                    return True
 
     def try_to_pull(self) -> None:
         """As `pull`; what fails goes into the log, and the mirror stays as it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from alita_mcp.owners import Maker
 from alita_mcp.values import Manifest, Value
@@ -18,8 +18,8 @@ class WaitingVersion(Value):
     current: int
     """The tool's current version: that the person sees, and whose place an approved one takes."""
     made_by: Maker
-    set_aside: Literal["", "refused", "taken back", "shipped", "not verified"] = ""
-    """Why nobody has to decide about it: a person did, it came with alita, or it cannot be granted anything yet."""
+    set_aside: bool
+    """Nobody has to decide about it: a person did, or it came with alita."""
 
 
 class UnreviewedTool(NamedTuple):
@@ -34,13 +34,11 @@ class UnreviewedTool(NamedTuple):
 
 
 _SET_ASIDE = f"""
-CASE (
-    SELECT j.event FROM journal j WHERE j.event IN ('{NOT_APPROVED}', 'revoked') AND j.name = v.name
+(o.made_by = '' AND o.reviewed = v.digest OR EXISTS (
+    SELECT 1 FROM journal j WHERE j.event IN ('{NOT_APPROVED}', 'revoked') AND j.name = v.name
     AND (j.event = 'revoked' AND j.time > json_extract(v.manifest, '$.created_at')
         OR json_extract(j.detail, '$.digest') = v.digest)
-    ORDER BY j.id DESC LIMIT 1
-) WHEN '{NOT_APPROVED}' THEN 'refused' WHEN 'revoked' THEN 'taken back'
-ELSE iif(o.made_by = '' AND o.reviewed = v.digest, 'shipped', '') END
+))
 """  # noqa: S608 - of our own words
 WAITING = f"""
 SELECT v.manifest, t.current, coalesce(o.made_by, '') AS made_by, coalesce(m.owner, :user) AS owner,

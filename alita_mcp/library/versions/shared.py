@@ -75,11 +75,6 @@ class SharedStore(Store):
         """Takes in what other servers committed up to now, where the library can be reached."""
         self.catalogue.try_to_pull()
 
-    @property
-    def pulled_at(self) -> float | None:
-        """When all was known here that servers had committed; None before the first time."""
-        return self.catalogue.pulled_at
-
     def call_on_changes(self, callback: Callable[[], None]) -> None:
         """Calls back in another thread after taking in what another server committed, for as long as it is open."""
         self.catalogue.follow(callback)

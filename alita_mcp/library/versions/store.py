@@ -127,11 +127,6 @@ class Store:
     def catch_up(self) -> None:
         """Takes in what other servers committed up to now; those of this home need nothing for it."""
 
-    @property
-    def pulled_at(self) -> float | None:
-        """When it was last known here what all servers committed, on `time.monotonic`; None where there is one only."""
-        return None
-
     def call_on_changes(self, callback: Callable[[], None]) -> None:
         """Calls back in another thread after taking in what another server committed."""
 

@@ -12,6 +12,8 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.storage import Storage
 from alita_mcp.owners import choose_surplus
@@ -114,5 +116,8 @@ class SharedRunStore(RunStore):
         return found[0] if found else super().find_run(run_id, owner)
 
     def _read(self, pattern: str, owner: str, limit: int) -> list[RecordedRun]:
-        files = self._files.newest(pattern, owner, limit)
-        return [RecordedRun.model_validate(json.loads(file.content)) for file in files]
+        found = []
+        for file in self._files.newest(pattern, owner, limit):
+            with suppress(ValidationError):  # of a newer version
+                found.append(RecordedRun.model_validate(json.loads(file.content)))
+        return found

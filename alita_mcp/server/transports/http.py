@@ -31,7 +31,7 @@ from alita_mcp.server.transports.guard import (
     is_page,
     refuse_open_server,
 )
-from alita_mcp.server.transports.http_token import ensure_state_key
+from alita_mcp.server.transports.http_token import STATE_KEY_FILE, ensure_key
 from alita_mcp.server.transports.local.clients import share_server
 from alita_mcp.server.transports.local.pages import LOOPBACK, Pages
 from alita_mcp.server.transports.malformed import answer_malformed
@@ -71,7 +71,7 @@ async def serve_http(
 
     Raises:
         UsageError: the address cannot be bound, or there is no token and there must be one.
-        LibraryError: as `ensure_state_key`.
+        LibraryError: as `ensure_key`.
     """
     from alita_mcp.server.api.tasks import api_routes
     from alita_mcp.server.build import DualEraServer, build_server
@@ -81,7 +81,8 @@ async def serve_http(
     collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts, allowed_origins)
-    state_key = await anyio.to_thread.run_sync(ensure_state_key, settings)
+    shares = bool(settings.library_url)
+    state_key = await anyio.to_thread.run_sync(ensure_key, settings, STATE_KEY_FILE) if shares else None
     with listen(host, port) as listener:
         server = server or build_server(settings, state_key=state_key)
         sessions = ResumableSessions(
@@ -130,7 +131,7 @@ async def serve_http(
 
                 metrics = Metrics(settings.max_workers, readiness, sessions, requests)
                 if isinstance(server, DualEraServer):
-                    server.shared.watchers.append(lambda app: app.activity.tell(metrics.record))
+                    server.shared.watch = lambda app: app.activity.tell(metrics.record)
                 await serving.enter_async_context(serve_metrics(settings.metrics, metrics))
             drain = Drain(
                 partial(readiness.drain, requests, end_listening),

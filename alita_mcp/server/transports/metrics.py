@@ -6,16 +6,15 @@ As exporters do, it asks for no token: the address is for operators alone, and n
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
 
-from alita_mcp import __version__
-from alita_mcp.app import App
 from alita_mcp.app.activity import Activity, Work
 from alita_mcp.errors import UsageError
 from alita_mcp.extras import extra_imports
@@ -24,13 +23,12 @@ from alita_mcp.sandbox.workers.pooled import PooledSandbox
 
 with extra_imports("team", "ALITA_METRICS"):
     from prometheus_client import (
-        GC_COLLECTOR,
         PROCESS_COLLECTOR,
         CollectorRegistry,
         Histogram,
         start_http_server,
     )
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+    from prometheus_client.core import GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class Metrics(Collector):
             registry=self.registry,
             buckets=SECONDS,
         )
-        for collector in (self, PROCESS_COLLECTOR, GC_COLLECTOR):
+        for collector in (self, PROCESS_COLLECTOR):
             self.registry.register(collector)
 
     def record(self, event: Activity | Work) -> None:
@@ -73,46 +71,39 @@ class Metrics(Collector):
 
     def _read(self) -> Iterator[Metric]:
         readiness, app = self._readiness, self._readiness.app
-        yield InfoMetricFamily("alita_build", "This server.", value={"version": __version__})
-        yield _gauge("draining", "Whether the server was told to end.", readiness.is_draining)
-        yield _gauge("sessions", "Sessions of protocols before 2026-07-28.", self._sessions.count)
-        yield _gauge("connections", "HTTP connections.", self._requests.connections)
-        yield _gauge(
-            "requests_unanswered", "HTTP requests that wait for an answer.", self._requests.unanswered
-        )
+        now: dict[tuple[str, str], float] = {}
+        now["draining", "Whether the server was told to end."] = readiness.is_draining
+        now["sessions", "Sessions of protocols before 2026-07-28."] = self._sessions.count
+        now["requests_unanswered", "HTTP requests that wait for an answer."] = self._requests.unanswered
         if app is not None:
-            yield from self._read_pool(app)
-            yield from _read_jobs(app)
-
-    def _read_pool(self, app: App) -> Iterator[Metric]:
-        sandbox: object = app.sandbox.chosen if isinstance(app.sandbox, LazySandbox) else app.sandbox
-        if not isinstance(sandbox, PooledSandbox):
-            return
-        now, most = sandbox.figures(), self._max_workers
-        workers = GaugeMetricFamily("alita_sandbox_workers", "Workers of the sandbox.", labels=("state",))
-        workers.add_metric(("busy",), now.busy)
-        workers.add_metric(("idle",), now.idle)
-        yield workers
-        yield _gauge("sandbox_workers_limit", "ALITA_MAX_WORKERS.", most)
-        yield _gauge("sandbox_waiting", "Calls that wait for a worker.", now.waiting)
-        ratio = (now.busy + now.waiting) / most
-        yield _gauge("sandbox_utilization_ratio", "Workers in use or waited for; 1 is all of them.", ratio)
-        started = CounterMetricFamily("alita_sandbox_workers_started", "Workers that were started.")
-        started.add_metric((), now.started)
-        reused = CounterMetricFamily("alita_sandbox_workers_reused", "Calls that a running worker took.")
-        reused.add_metric((), now.reused)
-        yield from (started, reused)
-
-
-def _gauge(name: str, meaning: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"alita_{name}", meaning, value=value)
+            readiness.begin_checks()  # the next scrape reads what they find
+            works = {(name,): check.works for name, check in readiness.checks.items()}
+            yield _gauge("works", "Whether a part works, as /readyz says.", works, "part")
+            if (database := app.library.storage.database) is not None:
+                took = readiness.checks["database"].seconds
+                now["database_seconds", "How long the last empty transaction took."] = took
+                ages = {(name,): time.monotonic() - at for name, at in tuple(database.heard_at.items())}
+                yield _gauge("mirror_age_seconds", "Since the last look at what others did.", ages, "channel")
+            jobs = app.jobs.count_by_state()
+            yield _gauge("jobs", "Jobs that are known here.", jobs, "tool", "state")
+            sandbox: object = app.sandbox.chosen if isinstance(app.sandbox, LazySandbox) else app.sandbox
+            if isinstance(sandbox, PooledSandbox):
+                pool, most = sandbox.figures(), self._max_workers
+                workers = {("busy",): pool.busy, ("idle",): pool.idle}
+                yield _gauge("sandbox_workers", "Workers of the sandbox.", workers, "state")
+                now["sandbox_workers_limit", "ALITA_MAX_WORKERS."] = most
+                now["sandbox_waiting", "Calls that wait for a worker."] = pool.waiting
+                used = (pool.busy + pool.waiting) / most
+                now["sandbox_utilization_ratio", "Workers in use or waited for; 1 is all of them."] = used
+        for (name, meaning), value in now.items():
+            yield _gauge(name, meaning, {(): value})
 
 
-def _read_jobs(app: App) -> Iterator[Metric]:
-    jobs = GaugeMetricFamily("alita_jobs", "Jobs that are kept here.", labels=("tool", "state"))
-    for (tool, state), count in app.jobs.count_by_state().items():
-        jobs.add_metric((tool, state), count)
-    yield jobs
+def _gauge(name: str, meaning: str, values: Mapping[Any, float], *labels: str) -> Metric:
+    gauge = GaugeMetricFamily(f"alita_{name}", meaning, labels=labels)
+    for said, value in values.items():
+        gauge.add_metric(said, value)
+    return gauge
 
 
 @asynccontextmanager

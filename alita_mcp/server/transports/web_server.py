@@ -115,11 +115,6 @@ class OpenRequests:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     @property
-    def connections(self) -> int:
-        """How many connections are open."""
-        return len(self._connections.open) if self._connections is not None else 0
-
-    @property
     def unanswered(self) -> int:
         """How many requests wait for an answer."""
         return sum(self._open.values())

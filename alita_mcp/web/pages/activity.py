@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import urlencode
 
 import anyio
@@ -30,7 +29,7 @@ PAUSE_S = 0.2
 READ_JOURNAL_EVERY_S = 1.0
 SETTLED = timedelta(seconds=1)
 """Rows are told so old: until then the server itself may tell more of the same work."""
-REMEMBERED = 5_000
+REMEMBERED = 2_000
 MAX_FILTER = 100
 TONES = {"busy": "under way", "ok": "went well", "warn": "worth a look", "bad": "failed"}
 
@@ -44,9 +43,9 @@ def routes(site: Site) -> list[Route]:
         return render(
             request,
             "activity.html",
-            **board.shown,
+            board=board,
             filters=filters,
-            clients=sorted({*board.clients, filters["client"]} - {""}),
+            clients=sorted({filters["client"], *(each.client for each in board.works.values())} - {""}),
             tones=TONES,
             stream=f"/ui/activity/events?{urlencode(filters)}",
         )
@@ -77,32 +76,24 @@ class Board:
     def __init__(self, filters: dict[str, str]) -> None:
         """Only pieces of work that fit the filters have lines."""
         self._filters = filters
-        self._ended: dict[str, None] = {}
-        self._lines: list[Activity] = []
-        self._not_shown = 0
-        self.clients: set[str] = set()
-        """All that were seen, whatever the filters are."""
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        """What the template shows: the lines, and how many pieces of work were left out since the page was opened."""
-        return {"lines": self._lines, "not_shown": self._not_shown}
+        self.works: dict[str, Activity] = {}
+        """Those that were seen, whatever the filters are."""
+        self.lines: list[Activity] = []
+        self.not_shown = 0
+        """How many pieces of work were left out since the page was opened."""
 
     def take(self, events: Iterable[Activity], dropped: int = 0) -> None:
         """Takes events in, the oldest first; of more than a page holds the newest. What has ended stays as it is."""
-        newest = max((line.time for line in self._lines), default=datetime.max.replace(tzinfo=UTC))
-        lines = {line.id: line for line in self._lines}
+        newest = max((line.time for line in self.lines), default=datetime.max.replace(tzinfo=UTC))
         for event in events:
-            self.clients.add(event.client)
-            if event.id not in self._ended:
-                lines[event.id] = event
-                if event.outcome not in ("", LOST):
-                    self._ended[event.id] = None
-        fitting = sorted(filter(self._fits, lines.values()), key=_order, reverse=True)
-        self._lines = fitting[:LINES]
-        self._not_shown += dropped + sum(line.time > newest for line in fitting[LINES:])
-        for name in list(self._ended)[:-REMEMBERED]:
-            del self._ended[name]
+            known = self.works.get(event.id)
+            if known is None or known.outcome in ("", LOST):
+                self.works[event.id] = event
+        for name in list(self.works)[:-REMEMBERED]:
+            del self.works[name]
+        fitting = sorted(filter(self._fits, self.works.values()), key=_order, reverse=True)
+        self.lines = fitting[:LINES]
+        self.not_shown += dropped + sum(line.time > newest for line in fitting[LINES:])
 
     def _fits(self, activity: Activity) -> bool:
         return (
@@ -140,7 +131,7 @@ async def send_lines(site: Site, filters: dict[str, str], sending: ObjectSendStr
             tasks.start_soon(follow_journal, app.library, subscription.add, last_row)
             sent = ""
             while True:
-                if (text := template.render(board.shown)) != sent:
+                if (text := template.render(board=board)) != sent:
                     await sending.send(ServerSentEvent(sent := text, event="works"))
                 await anyio.sleep(PAUSE_S)
                 board.take(*await subscription.read())

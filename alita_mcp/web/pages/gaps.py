@@ -26,41 +26,27 @@ def routes(site: Site) -> list[Route]:
         return render(request, "gaps.html", gaps=gaps, programs=programs, has_model=app.tasks.has_model)
 
     async def make(request: Request) -> Response:
-        """Has a model write the tool for a search."""
+        """Has a model write the tool for a search, or makes one of the runs of a program."""
         app, form = await site.app(), await request.form()
         description = str(form.get("description", "")).strip()[:MAX_DESCRIPTION]
         if not description:
             raise UsageError("There is no description.", hint="Say what the tool should do.")
         wanted = SynthesisRequest(description=description, made_by=Maker(WEB_PAGE.client), client=WEB_PAGE)
-        if not app.tasks.has_model:
+        if "program" in form:
+            programs = {each.runs[-1]: each for each in app.code.list_recurring()}
+            program, name = programs.get(str(form["program"])), str(form.get("name", "")).strip()
+            if program is None:
+                raise UsageError("This program is forgotten.", hint="Run it again with run_code.")
+            if unfit := name_problem(name):
+                raise UsageError(unfit.reason, hint=unfit.fix)
+            made_by = Maker(WEB_PAGE.client, program.owner)
+            client = WEB_PAGE._replace(owner=program.owner)
+            found = {"name": name, "from_run": program.runs, "made_by": made_by, "client": client}
+            wanted = wanted.model_copy(update=found)
+        elif not app.tasks.has_model:
             hint = f"Tell a connected agent: “Make a tool: {description}” Or run `alita setup`."
             raise UsageError("There is no model here that could write it.", hint=hint)
         await app.begin_synthesis(wanted)
         return RedirectResponse("/ui/activity", status_code=303)
 
-    async def keep(request: Request) -> Response:
-        """Makes a tool of the runs of a program."""
-        app, form = await site.app(), await request.form()
-        name, description = (str(form.get(field, "")).strip() for field in ("name", "description"))
-        programs = {each.runs[-1]: each for each in app.code.list_recurring()}
-        program = programs.get(str(form.get("program", "")))
-        if program is None:
-            raise UsageError("This program is forgotten.", hint="Run it again with run_code.")
-        if unfit := name_problem(name):
-            raise UsageError(unfit.reason, hint=unfit.fix)
-        await app.begin_synthesis(
-            SynthesisRequest(
-                name=name,
-                description=description[:MAX_DESCRIPTION],
-                from_run=program.runs,
-                made_by=Maker(WEB_PAGE.client, program.owner),
-                client=WEB_PAGE._replace(owner=program.owner),
-            )
-        )
-        return RedirectResponse("/ui/activity", status_code=303)
-
-    return [
-        Route("/ui/gaps", show),
-        Route("/ui/gaps/make", make, methods=["POST"]),
-        Route("/ui/gaps/keep", keep, methods=["POST"]),
-    ]
+    return [Route("/ui/gaps", show), Route("/ui/gaps", make, methods=["POST"])]

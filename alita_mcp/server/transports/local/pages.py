@@ -15,7 +15,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.server.transports.http_token import ensure_pages_key, ensure_token
+from alita_mcp.server.transports.http_token import PAGES_KEY_FILE, ensure_key, ensure_token
 from alita_mcp.settings import absolute_home
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Pages:
                 # first: two threads that import the same modules could wait for each other
                 await self._shared.wait_until_settled()
                 token = await anyio.to_thread.run_sync(ensure_token, self._settings)
-                key = await anyio.to_thread.run_sync(ensure_pages_key, self._settings)
+                key = await anyio.to_thread.run_sync(ensure_key, self._settings, PAGES_KEY_FILE)
                 for flow in ("app.code_runner", "app.task_runner", "toolsmith.toolsmith"):
                     await _import(f"alita_mcp.{flow}")  # the first page uses them
                 routes = await _import("alita_mcp.web.routes")
