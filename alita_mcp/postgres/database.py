@@ -49,6 +49,7 @@ class Database:
         self._listeners: list[threading.Thread] = []
         self.heard_at: dict[str, float] = {}
         """When each channel's listener took in last what others did, on the monotonic clock."""
+        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say it, once
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
@@ -169,7 +170,10 @@ def _explain(error: psycopg.Error | PoolTimeout, name: str) -> LibraryError:
         return LibraryError(f"The library at {name} has no room: {said}.", hint="Nothing was changed.")
     if state == "57014":
         return LibraryError(f"The library at {name} is too slow.", hint="Nothing was changed. Try again.")
-    if not state or state.startswith(("08", "28", "3D", "57P")):
+    is_ours = isinstance(
+        error, psycopg.DataError
+    )  # a value of ours that no database takes, which has no state
+    if (not state and not is_ours) or state.startswith(("08", "28", "3D", "57P")):
         return LibraryError(
             f"The library at {name} cannot be reached: {said}.",
             hint="Tools that are known here can still be called. Look at ALITA_LIBRARY and at the database; try again.",

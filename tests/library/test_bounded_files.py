@@ -11,7 +11,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.bounded_files import StoredFile
+from alita_mcp.library.bounded_folder import StoredFile
 from alita_mcp.library.storage import Storage, open_storage
 from alita_mcp.settings import Settings
 from tests.postgres_cluster import PostgresServer
@@ -31,9 +31,9 @@ def test_each_owner_reads_its_own_and_a_person_all(storage: Storage) -> None:
     for name in ("a_json", "a%", "A.json"):
         assert files.read_file(name, "user") is None
     assert storage.files("other", 100, 1_000).newest("*", None, 9) == []
-    files.clear()
+    for file in files.newest("*", None, 9):
+        assert files.replace_file(file, None)
     assert files.newest("*", None, 9) == []
-    files.clear()
 
 
 def make_older(storage: Storage) -> None:

@@ -272,11 +272,10 @@ class Catalogue:
         with self._transaction(durable=False) as db:
             _journal(db, event, name, version, detail)
 
-    def journal(self, limit: int, event: str | None = None, after: int = 0) -> list[JournalRow]:
-        """The newest events first, those after the row of an id."""
-        which = "id > ? AND event = ?" if event else "id > ?"
-        newest = f"SELECT * FROM journal WHERE {which} ORDER BY id DESC LIMIT ?"  # noqa: S608
-        return [journal_row(row) for row in self._rows(newest, after, *([event] if event else ()), limit)]
+    def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
+        """The newest events first."""
+        newest = f"SELECT * FROM journal {'WHERE event = ?' if event else ''} ORDER BY id DESC LIMIT ?"  # noqa: S608
+        return [journal_row(row) for row in self._rows(newest, *([event] if event else ()), limit)]
 
     def list_tombstones_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
         """Names and versions of tools whose tombstone is older than `moment`."""
