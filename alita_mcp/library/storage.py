@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.bounded_files import BoundedFiles
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.bounded_rows import BoundedRows
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from alita_mcp.postgres.database import Database
+
+BoundedFiles = BoundedFolder | BoundedRows
 
 
 @dataclass(frozen=True)
@@ -41,23 +42,17 @@ class Storage:
         """
         if self.database is None:
             raise LibraryError(f"{self.home} shares no secrets.", hint="Set ALITA_LIBRARY.")
+        insert = "INSERT INTO secret (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET name = secret.name"
         with self.database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO secret (name, value) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                (name, secrets.token_urlsafe(32)),
-            )
-            rows = connection.execute("SELECT value FROM secret WHERE name = %s", (name,)).fetchall()
-        return str(rows[0]["value"])
+            row = connection.execute(
+                f"{insert} RETURNING value", (name, secrets.token_urlsafe(32))
+            ).fetchone()
+        return str(row and row["value"])
 
 
 @contextmanager
 def open_storage(settings: Settings) -> Iterator[Storage]:
-    """The storage that the settings name; connections are closed with it.
-
-    Raises:
-        LibraryError: the database of a shared library cannot be reached, or is of a newer version.
-        ExtraMissing: there is one, and the extra `team` is not installed.
-    """
+    """The storage that the settings name; raises LibraryError or ExtraMissing where its database cannot be used."""
     if not settings.library_url:
         yield Storage(settings.home)
         return

@@ -47,7 +47,10 @@ _GONE = ".gone-"
 
 
 class RunFolders:
-    """The `RunRecords` of one machine."""
+    """Records of all runs, bounded together; several processes share them. All of it blocks.
+
+    What writes raises LibraryError where the disk, or the database of `RunRows`, refuses.
+    """
 
     def __init__(self, folder: Path, max_runs: int, max_bytes: int) -> None:
         """The folder is made when the first run begins."""
@@ -56,14 +59,19 @@ class RunFolders:
         self._max_bytes = max_bytes
         self._under_way: dict[str, FileLock] = {}
         """Held to show that this process works on these runs."""
-        self._room = threading.Lock()
+        self._turn = threading.Lock()
+        """Of threads that write."""
 
     def create(self, run: str, request: dict[str, Any], owner: str) -> None:
-        """As `RunRecords` says."""
+        """Records that this process works on a run from now on; the oldest ended runs make room.
+
+        Raises:
+            LibraryError: there is a run of that id already.
+        """
         place = self._folder / run
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._room:
+            with self._turn:
                 self._make_room(owner)
             place.mkdir(mode=0o700)
             lock = file_lock(place / LOCK)
@@ -74,14 +82,18 @@ class RunFolders:
         self._under_way[run] = lock
 
     def append_event(self, event: TaskEvent) -> None:
-        """As `RunRecords` says; the last event is synced to the disk, and a summary spares listings the events."""
+        """Stores an event of a run that this process works on; `finished` ends it, with a summary for listings.
+
+        Raises:
+            ToolNotFound: no such run is kept.
+        """
         stored, line = self.find(event.run), encode_event(event)
         if stored is None:
             raise no_run(event.run)
         place = self._folder / event.run
         try:
             handle = os.open(place / EVENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            with os.fdopen(handle, "ab") as file:
+            with self._turn, os.fdopen(handle, "ab") as file:
                 if file.tell() + len(line) > MAX_EVENTS_BYTES and event.kind != "finished":
                     return
                 file.write(line + b"\n")
@@ -98,7 +110,7 @@ class RunFolders:
                 lock.release()
 
     def write_file(self, run: str, name: str, data: bytes) -> None:
-        """As `RunRecords` says."""
+        """Stores a file that code of a run wrote."""
         target = self._folder / run / FILES / name
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +119,7 @@ class RunFolders:
             raise unusable(target, failure) from failure
 
     def find(self, run: str) -> StoredRun | None:
-        """As `RunRecords` says."""
+        """A run; None where there is none."""
         place = self._folder / run
         if place.is_symlink() or not place.is_dir():
             return None
@@ -120,12 +132,12 @@ class RunFolders:
         return StoredRun(run, _read_request(place), summary, is_under_way)
 
     def newest(self, owner: str | None, limit: int | None = None) -> Sequence[StoredRun]:
-        """As `RunRecords` says."""
+        """The runs of an owner, or of all (None), the newest first, at most so many."""
         found = (stored for name in self._newest_names() if (stored := self.find(name)))
         return [*islice((stored for stored in found if owner in (None, stored.owner)), limit)]
 
     def read_events(self, run: str) -> list[TaskEvent]:
-        """As `RunRecords` says."""
+        """All complete events of a run, in the order of their numbers."""
         try:
             with open(self._folder / run / EVENTS, "rb", opener=without_waiting) as file:
                 said = file.read(MAX_EVENTS_BYTES + MAX_LINE_BYTES)
@@ -134,7 +146,7 @@ class RunFolders:
         return decode_events(said[: said.rfind(b"\n") + 1].splitlines())
 
     def file_sizes(self, run: str) -> dict[str, int]:
-        """As `RunRecords` says; links are passed over."""
+        """The bytes of each file that code of a run wrote, by its name; links are passed over."""
         root, found = self._folder / run / FILES, dict[str, int]()
         for place, folders, names in os.walk(root) if not root.is_symlink() else ():
             folders.sort()
@@ -146,7 +158,7 @@ class RunFolders:
         return found
 
     def read_file(self, run: str, name: str) -> bytes | None:
-        """As `RunRecords` says."""
+        """One of these files; None where there is none."""
         with suppress(OSError):
             return (self._folder / run / FILES / name).read_bytes() if name in self.file_sizes(run) else None
         return None

@@ -1,4 +1,4 @@
-"""Records of runs: what every store of them offers, and what is made of one.
+"""Records of runs, wherever they are stored, and what is made of one.
 
 What is read may be damaged or cut off: events that are none are passed over.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -64,41 +64,6 @@ class StoredRun(NamedTuple):
         )
 
 
-class RunRecords(Protocol):
-    """Records of all runs, bounded together; several processes share them. All of it blocks.
-
-    What writes raises LibraryError where the disk or the database refuses, and ToolNotFound for a run that is not kept.
-    """
-
-    def create(self, run: str, request: dict[str, Any], owner: str) -> None:
-        """Records that this process works on a run from now on; the oldest ended runs make room.
-
-        Raises:
-            LibraryError: there is a run of that id already.
-        """
-
-    def append_event(self, event: TaskEvent) -> None:
-        """Stores an event of a run that this process works on; `finished` ends it."""
-
-    def write_file(self, run: str, name: str, data: bytes) -> None:
-        """Stores a file that code of a run wrote."""
-
-    def find(self, run: str) -> StoredRun | None:
-        """A run; None where there is none."""
-
-    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[StoredRun]:
-        """The runs of an owner, or of all (None), the newest first, at most so many."""
-
-    def read_events(self, run: str) -> list[TaskEvent]:
-        """All complete events of a run, in the order of their numbers."""
-
-    def file_sizes(self, run: str) -> dict[str, int]:
-        """The bytes of each file that code of a run wrote, by its name."""
-
-    def read_file(self, run: str, name: str) -> bytes | None:
-        """One of these files; None where there is none."""
-
-
 def no_run(run: str) -> ToolNotFound:
     """The error for a run that is not known."""
     return ToolNotFound(f"There is no run {run[:40]!r}.", hint=LIST_RUNS)
@@ -119,11 +84,8 @@ def encode_event(event: TaskEvent) -> bytes:
     if len(line) <= MAX_LINE_BYTES:
         return line
     data = {**event.data, "steps": []} if event.kind == "finished" else {}
-    return (
-        event.model_copy(update={"data": data, "text": event.text[:SHOWN_CHARACTERS]})
-        .model_dump_json()
-        .encode()
-    )
+    short = event.model_copy(update={"data": data, "text": event.text[:SHOWN_CHARACTERS]})
+    return short.model_dump_json().encode()
 
 
 def decode_summary(content: bytes) -> RunSummary | None:

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class RunRows:
-    """The `RunRecords` of several servers."""
+    """The same as `RunFolders`, of several servers."""
 
     def __init__(self, database: Database, max_runs: int, max_bytes: int) -> None:
         self._database = database
@@ -46,7 +46,7 @@ class RunRows:
         """Taken for good with the first run: from then on the database hears that this process lives."""
 
     def create(self, run: str, request: dict[str, Any], owner: str) -> None:
-        """As `RunRecords` says; a run that another server left unfinished begins anew."""
+        """As `RunFolders` says; a run that another server left unfinished begins anew."""
         content = json.dumps(request).encode()
         with self._database.transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('run'))")
@@ -61,10 +61,9 @@ class RunRows:
             )
             sizes = [(row["run"], row["owner"], int(row["bytes"]), row["ended"]) for row in rows]
             surplus = choose_surplus_runs(sizes, owner, self._max_runs, self._max_bytes)
-            connection.execute("DELETE FROM run WHERE run = ANY(%s)", (surplus,))
             connection.execute(
-                "DELETE FROM run WHERE run = %s AND owner = %s AND holder <> %s AND summary IS NULL",
-                (run, owner, self._holder),
+                "DELETE FROM run WHERE run = ANY(%s) OR run = %s AND owner = %s AND holder <> %s AND summary IS NULL",
+                (surplus, run, owner, self._holder),
             )
             made = connection.execute(
                 "INSERT INTO run (run, owner, request, holder) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -76,7 +75,7 @@ class RunRows:
             self._database.listen("alita_runs", self._beat)
 
     def append_event(self, event: TaskEvent) -> None:
-        """As `RunRecords` says; waits for a database that is away."""
+        """As `RunFolders` says; waits for a database that is away."""
         line = encode_event(event)
         summary = None
         if event.kind == "finished" and (stored := _persist(lambda: self.find(event.run))):
@@ -102,7 +101,7 @@ class RunRows:
         _persist(append)
 
     def write_file(self, run: str, name: str, data: bytes) -> None:
-        """As `RunRecords` says; waits for a database that is away."""
+        """As `RunFolders` says; waits for a database that is away."""
 
         def write() -> None:
             with self._database.transaction() as connection:
@@ -117,27 +116,27 @@ class RunRows:
         _persist(write)
 
     def find(self, run: str) -> StoredRun | None:
-        """As `RunRecords` says."""
+        """As `RunFolders` says."""
         return next(iter(self._select("WHERE run = %s", run)), None)
 
     def newest(self, owner: str | None, limit: int | None = None) -> Sequence[StoredRun]:
-        """As `RunRecords` says."""
+        """As `RunFolders` says."""
         return self._select("WHERE owner = coalesce(%s, owner) ORDER BY began DESC LIMIT %s", owner, limit)
 
     def read_events(self, run: str) -> list[TaskEvent]:
-        """As `RunRecords` says."""
+        """As `RunFolders` says."""
         rows = self._fetch("SELECT line FROM run_event WHERE run = %s", run)
         return decode_events([row["line"] for row in rows])
 
     def file_sizes(self, run: str) -> dict[str, int]:
-        """As `RunRecords` says."""
+        """As `RunFolders` says."""
         rows = self._fetch(
             "SELECT name, octet_length(content) AS bytes FROM run_file WHERE run = %s ORDER BY name", run
         )
         return {row["name"].decode(): row["bytes"] for row in rows}
 
     def read_file(self, run: str, name: str) -> bytes | None:
-        """As `RunRecords` says."""
+        """As `RunFolders` says."""
         rows = self._fetch(
             "SELECT content FROM run_file WHERE run = %s AND name = %s", run, _encode_name(name)
         )
@@ -148,14 +147,10 @@ class RunRows:
             SELECT run, request, summary, summary IS NULL AND seen >= now() - %s * interval '1 s' AS is_under_way
             FROM run {where}
         """  # noqa: S608 - written above
+        rows = self._fetch(query, DEAD_AFTER_S, *values)
         return [
-            StoredRun(
-                row["run"],
-                json.loads(row["request"]),
-                decode_summary(row["summary"] or b""),
-                row["is_under_way"],
-            )
-            for row in self._fetch(query, DEAD_AFTER_S, *values)
+            StoredRun(run, json.loads(request), decode_summary(summary or b""), is_under_way)
+            for run, request, summary, is_under_way in map(dict.values, rows)
         ]
 
     def _fetch(self, query: str, *values: Any) -> list[dict[str, Any]]:

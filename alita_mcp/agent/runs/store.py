@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-import anyio
 import anyio.to_thread
 
 from alita_mcp.agent.runs.folder import RUN_ID, RunFolders
-from alita_mcp.agent.runs.records import LIST_RUNS, RunRecords, StoredRun, find_solution, no_run
+from alita_mcp.agent.runs.records import LIST_RUNS, StoredRun, find_solution, no_run
 from alita_mcp.agent.runs.rows import RunRows
 from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, UsageError
@@ -38,7 +37,7 @@ T = TypeVar("T")
 class RunReader:
     """The runs of one owner, as far as they can be read; all runs for a person."""
 
-    def __init__(self, records: RunRecords, owner: str | None) -> None:
+    def __init__(self, records: RunFolders | RunRows, owner: str | None) -> None:
         """Made by `StoredRuns.of_owner`."""
         self._records = records
         self._owner = owner
@@ -107,14 +106,9 @@ class StoredRuns(RunReader):
 
     def __init__(self, storage: Storage, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
         """Nothing is read or made before the first run."""
-        database = storage.database
-        records: RunRecords = (
-            RunFolders(storage.home / RUNS, max_runs, max_bytes)
-            if database is None
-            else RunRows(database, max_runs, max_bytes)
-        )
-        super().__init__(records, None)
-        self._turns: dict[str, anyio.Lock] = {}
+        bounds = (max_runs, max_bytes)
+        folders, database = storage.home / RUNS, storage.database
+        super().__init__(RunRows(database, *bounds) if database else RunFolders(folders, *bounds), None)
 
     def of_owner(self, owner: str | None) -> RunReader:
         """The runs of one owner; all of them for a person, None."""
@@ -140,7 +134,6 @@ class StoredRuns(RunReader):
         said = clean_json(request.model_dump(mode="json"))
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         await _in_thread(partial(self._records.create, run, {**said, "at": at, "owner": owner}, owner))
-        self._turns[run] = anyio.Lock()
 
     async def append(self, event: TaskEvent) -> None:
         """Stores an event without keys; `finished` ends the run.
@@ -156,12 +149,7 @@ class StoredRuns(RunReader):
                 event.model_copy(update={"text": clean_text(event.text), "data": data})
             )
 
-        try:
-            async with self._turns.get(event.run, anyio.Lock()):
-                await _in_thread(append)
-        finally:
-            if event.kind == "finished":
-                self._turns.pop(event.run, None)
+        await _in_thread(append)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

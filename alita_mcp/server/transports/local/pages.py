@@ -84,6 +84,7 @@ class Pages:
 
     async def _listen(self, port: int, *, task_status: TaskStatus[None]) -> None:
         web_server = await _import("alita_mcp.server.transports.web_server")
+        from alita_mcp.server.transports.access import Access
         from alita_mcp.server.transports.connections import ConnectionLimits
         from alita_mcp.server.transports.guard import LOCAL_NAMES
 
@@ -94,7 +95,7 @@ class Pages:
         limits = ConnectionLimits(strangers=MAX_CONNECTIONS, every=MAX_CONNECTIONS)
         with listener:
             async with web_server.serve_requests(
-                self, listener, None, LOCAL_NAMES, limits=limits, grace_s=GRACE_S
+                self, listener, Access(None), LOCAL_NAMES, limits=limits, grace_s=GRACE_S
             ):
                 self.address = f"{LOOPBACK}:{listener.getsockname()[1]}"
                 task_status.started()
