@@ -31,7 +31,7 @@ PAUSE_S = 0.2
 """Between two changes of the page."""
 READ_JOURNAL_EVERY_S = 1.0
 SETTLED = timedelta(seconds=1)
-"""Rows of the journal are shown when they are so old."""
+"""Rows that came while a page is open are shown when they are so old."""
 REMEMBERED = 2_000
 MAX_FILTER = 100
 TONES = {"busy": "under way", "ok": "went well", "warn": "worth a look", "bad": "failed"}
@@ -119,10 +119,10 @@ async def open_board(app: App, filters: dict[str, str], sees: Callable[[str], bo
     return board
 
 
-async def read_journal(library: Library) -> list[Activity]:
-    """What the journal tells, the oldest first, but for the last moment: a feed may yet say more of the same."""
+async def read_journal(library: Library, age: timedelta = timedelta()) -> list[Activity]:
+    """What the journal tells, the oldest first, of rows of an age: a feed may yet say more of the newest."""
     rows = await anyio.to_thread.run_sync(library.journal, ROWS)
-    settled = (datetime.now(UTC) - SETTLED).isoformat()
+    settled = (datetime.now(UTC) - age).isoformat()
     return list(filter(None, (activity_of(row) for row in reversed(rows) if row.time <= settled)))
 
 
@@ -142,4 +142,4 @@ async def send_lines(site: Site, request: Request, sending: ObjectSendStream[Ser
                 await anyio.sleep(PAUSE_S)
                 with anyio.move_on_after(READ_JOURNAL_EVERY_S):
                     board.take(*await subscription.read())
-                board.take(await read_journal(app.library))
+                board.take(await read_journal(app.library, SETTLED))
