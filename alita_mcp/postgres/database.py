@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import math
 import re
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -43,6 +45,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         self._closed = threading.Event()
+        self._waking, self._end = socket.socketpair()
         self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
         self._heard_at: dict[str, float] = {}
@@ -142,22 +145,22 @@ class Database:
                 self._closed.wait(1.0)
 
     def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:
-        last = 0.0
+        look_at, places = time.monotonic() + POLL_S, [connection.fileno(), self._waking.fileno()]
         while not self._closed.is_set():
-            is_quiet = True
-            for notice in connection.notifies(timeout=0.5, stop_after=1):
-                is_quiet = False
+            select.select(places, [], [], max(0.0, look_at - time.monotonic()))
+            for notice in connection.notifies(timeout=0):
                 _hear(heard, notice.payload)
-            last = last + 0.5 if is_quiet else 0.0
-            if last >= POLL_S:
-                last = 0.0
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + POLL_S
                 _hear(heard, None)
 
     def close(self) -> None:
         """Closes all connections; safe to call twice."""
         self._closed.set()
+        self._end.close()
         for thread in self._listeners:
             thread.join(CONNECT_S)
+        self._waking.close()
         self._pool.close()
 
 
