@@ -200,7 +200,7 @@ class App:
         if order.tool == "solve_task":
             return await self.tasks.perform_order(order, person, on_stage)
         ours = {"made_by": order.request["made_by"], "client": order.request["client"]}
-        request = SynthesisRequest.model_validate({**order.request["words"], **ours})
+        request = order.read(SynthesisRequest, {**order.request["words"], **ours})
         return await make_tool(self.activity, self.toolsmith, request, on_stage)
 
     async def wait_for_job(

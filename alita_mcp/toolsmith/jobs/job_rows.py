@@ -29,8 +29,10 @@ class JobRows:
         self._database = database
         self._server = server
 
-    def insert(self, order: Order, *, asks: bool) -> Row:
+    def insert(self, order: Order, *, asks: bool) -> Row | None:
         """The row of an order, with a caller here that waits: a new one, or that of the same order under way.
+
+        None where that has ended in the meantime.
 
         Raises:
             TooMany: as many of this tool wait as may.
@@ -57,7 +59,7 @@ class JobRows:
                 (order.id, order.tool, order.owner, key, json.dumps(order.request), asks, self._server),
             ).fetchall()
             # Another server inserted the same order a moment ago: by now that is committed.
-            return made[0] if made else self._join(connection, order.owner, order.tool, key) or {}
+            return made[0] if made else self._join(connection, order.owner, order.tool, key)
 
     def _join(self, connection: Connection, owner: str, tool: str, key: str) -> Row | None:
         rows = connection.execute(
@@ -221,15 +223,17 @@ class JobRows:
         query = "DELETE FROM job WHERE finished < now() - %s * interval '1 s' RETURNING id"
         self._fetch(query, KEPT_SECONDS)
 
-    def find_unqueued(self) -> Sequence[Row]:
-        """Jobs that no server works on and that stand in no queue."""
+    def find_unqueued(self, *, of_dead: bool) -> Sequence[Row]:
+        """Jobs that stand in no queue and that no server works on, or only one that is dead."""
         return self._fetch(
             f"""
-            SELECT id, tool FROM job WHERE finished IS NULL AND request IS NOT NULL AND {_IS_FREE} AND NOT EXISTS (
+            SELECT id, tool FROM job WHERE finished IS NULL AND request IS NOT NULL
+            AND (server = '' OR (%s AND {_IS_FREE})) AND NOT EXISTS (
                 SELECT FROM alita_queue.procrastinate_jobs queued
                 WHERE queued.lock = job.id AND queued.status < 'succeeded'
             )
-            """  # noqa: S608
+            """,  # noqa: S608
+            of_dead,
         )
 
     def _change(self, query: str, **values: Any) -> Sequence[Row]:

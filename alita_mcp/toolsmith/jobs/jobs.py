@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,9 +17,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from alita_mcp.errors import Cancelled, SandboxBusy, TooMany, UsageError
+from alita_mcp.errors import Cancelled, LibraryError, SandboxBusy, TooMany, UsageError
 from alita_mcp.owners import USER, choose_surplus
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
@@ -27,6 +27,7 @@ from alita_mcp.toolsmith.requests.outcomes import Outcome, Working
 from alita_mcp.values import Value
 
 T = TypeVar("T")
+V = TypeVar("V", bound=Value)
 Wait = Callable[[], Awaitable[object]]
 GoesOn = Callable[[], Awaitable[bool]]
 """Whether a job goes on without the caller that was just cancelled."""
@@ -66,6 +67,18 @@ class Order(Value):
     """In JSON."""
     is_bound: bool = False
     """Whether it names files of this machine, so that no other can do it."""
+
+    def read(self, kind: type[V], fields: Mapping[str, Any]) -> V:
+        """The request that these fields are.
+
+        Raises:
+            LibraryError: another version wrote them.
+        """
+        try:
+            return kind.model_validate(fields)
+        except ValidationError:
+            problem = f"The request of job {self.id!r} was written by another version of alita."
+            raise LibraryError(problem, hint="Upgrade all servers of the library, and call again.") from None
 
 
 Perform = Callable[[Order, PendingQuestions | None, ReportStage], Awaitable[Any]]

@@ -100,12 +100,14 @@ class SharedJobs(Jobs):
         """As `Jobs` says; whichever server has a place for it works on it."""
         if order.is_bound:
             return await super().begin(order, person, holds)
-        for row in await _in_thread(self._rows.find_missed, order.owner, order.tool, order.key):
-            missed = await self._follow(row)
-            if missed.outcome is not None and holds(missed.outcome):
-                return missed
         sent = order.model_copy(update={"request": {**order.request, "trace": current_trace()}})
-        row = await _in_thread(partial(self._rows.insert, sent, asks=person is not None))
+        row: Row | None = None
+        while row is None:  # another server's that ended in between is one that nobody has heard of
+            for missed in await _in_thread(self._rows.find_missed, order.owner, order.tool, order.key):
+                job = await self._follow(missed)
+                if job.outcome is not None and holds(job.outcome):
+                    return job
+            row = await _in_thread(partial(self._rows.insert, sent, asks=person is not None))
         job = await self._follow(row, person)
         if row["id"] == order.id:
             with suppress(LibraryError):  # it is noticed in two seconds that the job stands in no queue
@@ -124,7 +126,7 @@ class SharedJobs(Jobs):
 
     async def _look_up(self, job_id: str, owner: str) -> None:
         known = self._jobs.get(job_id)
-        if _ID.fullmatch(job_id) and (known is None or known.is_elsewhere):
+        if _ID.fullmatch(job_id) and (known is None or (known.is_elsewhere and known.finished is None)):
             for row in await _in_thread(self._rows.read, [job_id]):
                 if row["owner"] == owner:
                     await self._follow(row)
@@ -362,17 +364,20 @@ class SharedJobs(Jobs):
 
     async def keep_alive(self) -> None:
         """Says that this server lives, and sees to the jobs of those that do not."""
-        lived = time.monotonic()
+        began = lived = time.monotonic()
         while True:
             with suppress(LibraryError):
                 await _in_thread(self._rows.beat, list(self._attempts))
-                # A database that was away has no heartbeat of anybody: all others may say first that they live.
-                if time.monotonic() - lived < DEAD_AFTER_S / 2:
+                now = time.monotonic()
+                # While the database is away nobody can say that they live: for as long as that nobody counts as dead.
+                began = now if now - lived > DEAD_AFTER_S / 2 else began
+                lived = now
+                may_judge = now - began > DEAD_AFTER_S
+                if may_judge:
                     await _in_thread(self._rows.end_lost, encode_failure(_LOST))
                     await self._queue.retry_stalled(DEAD_AFTER_S)
-                    for row in await _in_thread(self._rows.find_unqueued):
-                        await self._queue.add(row["tool"], row["id"])
-                lived = time.monotonic()
+                for row in await _in_thread(partial(self._rows.find_unqueued, of_dead=may_judge)):
+                    await self._queue.add(row["tool"], row["id"])
             await anyio.sleep(HEARTBEAT_S)
 
 
