@@ -200,7 +200,7 @@ class App:
         if order.tool == "solve_task":
             return await self.tasks.perform_order(order, person, on_stage)
         ours = {"made_by": order.request["made_by"], "client": order.request["client"]}
-        request = order.read(SynthesisRequest, {**order.request["words"], **ours})
+        request = SynthesisRequest.model_validate({**order.request["words"], **ours})
         return await make_tool(self.activity, self.toolsmith, request, on_stage)
 
     async def wait_for_job(
@@ -382,9 +382,5 @@ def read_outcome(tool: Tool, text: str) -> Any:
     from alita_mcp.app.code_rights import CodeWaits
     from alita_mcp.runs.code_run import CodeRunResult
 
-    types: dict[Tool, Any] = {
-        "synthesize_tool": Outcome,
-        "run_code": CodeRunResult | CodeWaits,
-        "solve_task": Solution,
-    }
-    return TypeAdapter[Any](types[tool]).validate_json(text)
+    types: dict[Tool, Any] = {"synthesize_tool": Outcome, "run_code": CodeRunResult | CodeWaits}
+    return TypeAdapter[Any](types.get(tool, Solution)).validate_json(text)

@@ -124,7 +124,7 @@ class TaskRunner:
 
         try:
             return await self.solve(
-                order.read(TaskRequest, said["task"]),
+                TaskRequest.model_validate(said["task"]),
                 report,
                 ask=None if person is None else person_asker(person),
                 identity=ClientIdentity(*said["identity"]),

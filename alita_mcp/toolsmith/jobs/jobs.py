@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,9 +17,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from alita_mcp.errors import Cancelled, LibraryError, SandboxBusy, TooMany, UsageError
+from alita_mcp.errors import Cancelled, SandboxBusy, TooMany, UsageError
 from alita_mcp.owners import USER, choose_surplus
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
@@ -27,7 +27,6 @@ from alita_mcp.toolsmith.requests.outcomes import Outcome, Working
 from alita_mcp.values import Value
 
 T = TypeVar("T")
-V = TypeVar("V", bound=Value)
 Wait = Callable[[], Awaitable[object]]
 GoesOn = Callable[[], Awaitable[bool]]
 """Whether a job goes on without the caller that was just cancelled."""
@@ -67,18 +66,6 @@ class Order(Value):
     """In JSON."""
     is_bound: bool = False
     """Whether it names files of this machine, so that no other can do it."""
-
-    def read(self, kind: type[V], fields: Mapping[str, Any]) -> V:
-        """The request that these fields are.
-
-        Raises:
-            LibraryError: another version wrote them.
-        """
-        try:
-            return kind.model_validate(fields)
-        except ValidationError:
-            problem = f"The request of job {self.id!r} was written by another version of alita."
-            raise LibraryError(problem, hint="Upgrade all servers of the library, and call again.") from None
 
 
 Perform = Callable[[Order, PendingQuestions | None, ReportStage], Awaitable[Any]]
@@ -280,18 +267,12 @@ class Jobs:
     def take_no_more(self) -> None:
         """Ends that."""
 
-    async def find_any(self, job_id: str, *, owner: str) -> Job[Any] | None:
-        """The owner's job of that id, whichever tool's it is."""
-        self._forget_old()
-        job = self._jobs.get(job_id)
-        return job if job is not None and job.owner == owner else None
-
     async def link(self, _job: Job[Any], successor: Job[Any]) -> Job[Any]:
         """The job that goes on where one ended: this successor, unless another server was first."""
         return successor
 
-    async def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
-        """The owner's job of that id.
+    async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
+        """The owner's job of that id; with None whichever tool's it is.
 
         Raises:
             UsageError: the owner has no such job in this process, it ended more than an hour ago, or it is another
@@ -304,7 +285,7 @@ class Jobs:
                 f"There is no job {job_id[:80]!r}.",
                 hint=f"Jobs end with the server; call {tool} again with the whole request.",
             )
-        if job.tool != tool:
+        if tool is not None and job.tool != tool:
             raise UsageError(f"{job_id[:80]!r} is a job of {job.tool}.", hint=f"Call {job.tool} with it.")
         return job
 
