@@ -306,6 +306,7 @@ class Jobs:
         job.waiting += 1
         job.left = False
         try:
+            await self._note_callers(job)
             with anyio.move_on_after(within_s):
                 async with anyio.create_task_group() as waits:
 
@@ -327,13 +328,14 @@ class Jobs:
                 job.left = True
                 left = [each for each in self._jobs.values() if each.left and each.finished is None]
                 for surplus in choose_surplus([(each, each.owner, 1) for each in left], job.owner, MAX_LEFT):
-                    self._stop(surplus)
+                    self._tasks.start_soon(self.cancel, surplus)
             raise
+        else:
+            job.is_delivered = job.is_delivered or job.finished is not None
         finally:
             job.waiting -= 1
             job.listeners.remove(on_stage)
-        if job.finished is not None:
-            job.is_delivered = True
+            await self._note_callers(job)
         if job.failure is not None:
             raise job.failure
         if job.outcome is not None:
@@ -347,9 +349,8 @@ class Jobs:
         """Stops a job that no caller waits for any longer."""
         await self.cancel(job)
 
-    def _stop(self, job: Job[Any]) -> None:
-        """Begins to stop a job."""
-        job.scope.cancel()
+    async def _note_callers(self, job: Job[Any]) -> None:
+        """Tells other servers of a shared library whether callers wait here, and whether one heard the outcome."""
 
     async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""

@@ -122,7 +122,7 @@ class PendingQuestions:
         self._refusal: Refused | None = None
         self._round: QuestionRound | None = None
         self._asked = 0
-        self._forms: dict[str, FilledForm] = {}
+        self._forms: Mapping[str, FilledForm] = {}
         """What the person wrote to a server that is gone, by the text of the question."""
 
     @property
@@ -199,9 +199,10 @@ class PendingQuestions:
             if question.sent and question.answer is not None:
                 await self.give_answers({question.key: question.answer})
 
-    def remember_forms(self, forms: Mapping[str, FilledForm]) -> None:
-        """Answers questions of these texts at once: the person filled these forms before."""
-        self._forms |= forms
+    def begin_anew(self, forms: Mapping[str, FilledForm]) -> None:
+        """Asks what another server asked before; questions of these texts are answered, for the forms were filled."""
+        self.hear_questions([])
+        self._forms = forms
 
     async def until_answered(self, questions: Sequence[Question]) -> None:
         """Returns when none of these questions is open any longer."""

@@ -10,7 +10,7 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 import anyio
@@ -23,33 +23,20 @@ from alita_mcp.errors import Cancelled, LibraryError, TooMany, UsageError
 from alita_mcp.postgres.database import Database
 from alita_mcp.postgres.queue import HEARTBEAT_S, JobQueue, migrate_queue
 from alita_mcp.progress import ReportStage
-from alita_mcp.toolsmith.jobs.job_rows import (
-    CHANNEL,
-    DEAD_AFTER_S,
-    ID,
-    JobRows,
-    Row,
-    decode_answers,
-    decode_failure,
-    decode_questions,
-    encode_failure,
-    encode_state,
-)  # fmt: skip
+from alita_mcp.toolsmith.jobs import job_rows
+from alita_mcp.toolsmith.jobs.job_rows import DEAD_AFTER_S, JobRows, Row
 from alita_mcp.toolsmith.jobs.jobs import (
     AT_ONCE,
     CANCELLED,
     MAX_QUEUED,
     MAX_TASKS,
-    GoesOn,
     Job,
     Jobs,
     Order,
     T,
     Tool,
-    Wait,
 )  # fmt: skip
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, PendingQuestions
-from alita_mcp.toolsmith.requests.outcomes import Working
 from alita_mcp.tracing import continue_trace, current_trace
 
 ReadOutcome = Callable[[Tool, str], Any]
@@ -59,8 +46,7 @@ WRITE_EVERY_S = 0.25
 CLOSE_S = 1.0
 """How long a server that ends may take to leave a job to others."""
 _LOST = LibraryError(
-    "The server that worked on this job is gone, and what it did with it.",
-    hint="Make the call again with the whole request.",
+    "The server that worked on this job is gone.", hint="Make the call again, with the whole request."
 )
 
 
@@ -83,19 +69,14 @@ class SharedJobs(Jobs):
         self._queue = JobQueue(url, self._work)
         self._attempts: dict[str, int] = {}
         """Of the jobs with a row that this server works on."""
-        self._working = anyio.CancelScope()
 
     def take_jobs(self) -> None:
-        """Begins to work on the jobs of all servers."""
-        self._tasks.start_soon(self._take_jobs)
-
-    async def _take_jobs(self) -> None:
-        with self._working:
-            await self._queue.work({"synthesize_tool": AT_ONCE, "solve_task": MAX_TASKS})
+        """As `Jobs` says."""
+        self._tasks.start_soon(self._queue.work, {"synthesize_tool": AT_ONCE, "solve_task": MAX_TASKS})
 
     def take_no_more(self) -> None:
         """As `Jobs` says."""
-        self._working.cancel()
+        self._queue.take_no_more()
 
     # What callers do.
 
@@ -125,34 +106,21 @@ class SharedJobs(Jobs):
     async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
         """As `Jobs` says, on whichever server it is."""
         known = self._jobs.get(job_id)
-        if ID.fullmatch(job_id) and (known is None or (known.is_elsewhere and known.finished is None)):
+        if job_rows.ID.fullmatch(job_id) and (
+            known is None or (known.is_elsewhere and known.finished is None)
+        ):
             for row in await self._rows.read([job_id]):
                 if row["owner"] == owner:
                     await self._follow(row)
         return await super().find_job(job_id, tool, owner=owner)
 
-    async def wait_for_outcome(
-        self,
-        job: Job[T],
-        within_s: float,
-        on_stage: ReportStage,
-        until: Wait | None = None,
-        goes_on: GoesOn | None = None,
-    ) -> T | Working:
-        """As `Jobs` says; a job that outlives the call can be asked for on all servers."""
-        has_row = job.is_elsewhere or job.id in self._attempts
-        if has_row and job.waiting == 0 and job.finished is None:
-            with suppress(LibraryError):
-                await self._rows.note_callers(job.id, wait=True)
-        try:
-            outcome = await super().wait_for_outcome(job, within_s, on_stage, until, goes_on)
-        finally:
-            if has_row and job.waiting == 0:
-                with anyio.CancelScope(shield=True), suppress(LibraryError):
-                    await self._rows.note_callers(job.id, wait=False, delivered=job.is_delivered)
-        if isinstance(outcome, Working) and not has_row:
-            await self._share(job)
-        return outcome
+    async def _note_callers(self, job: Job[Any]) -> None:
+        """As `Jobs` says; a job that outlives its call can be asked for on all servers."""
+        with anyio.CancelScope(shield=True), suppress(LibraryError):
+            if job.is_elsewhere or job.id in self._attempts:
+                await self._rows.note_callers(job.id, wait=job.waiting > 0, delivered=job.is_delivered)
+            elif job.waiting == 0:
+                await self._share(job)
 
     async def link(self, job: Job[Any], successor: Job[Any]) -> Job[Any]:
         """As `Jobs` says."""
@@ -171,26 +139,19 @@ class SharedJobs(Jobs):
             await super().cancel(job)
             return
         with anyio.CancelScope(shield=True):
-            await self._rows.cancel(job.id, encode_failure(Cancelled(CANCELLED[job.tool])))
+            await self._rows.cancel(job.id, job_rows.encode_failure(Cancelled(CANCELLED[job.tool])))
             await self._refresh([job.id])
             with anyio.move_on_after(10):
                 await job.done.wait()
 
-    def _stop(self, job: Job[Any]) -> None:
-        if job.is_elsewhere:
-            self._tasks.start_soon(self.cancel, job)
-        else:
-            super()._stop(job)
-
     async def _leave(self, job: Job[Any]) -> None:
         """Stops a job that no caller here waits for any longer, unless one of another server does or will."""
-        if self._working.cancel_called:
-            return
-        if job.is_elsewhere or job.id in self._attempts:
-            with anyio.CancelScope(shield=True), suppress(LibraryError):
-                if await self._rows.note_callers(job.id, wait=False):
-                    return
-        with suppress(LibraryError):
+        with anyio.CancelScope(shield=True), suppress(LibraryError):
+            if self._queue.is_stopping or (
+                (job.is_elsewhere or job.id in self._attempts)
+                and await self._rows.note_callers(job.id, wait=False)
+            ):
+                return
             await self.cancel(job)
 
     # Jobs that follow their rows.
@@ -228,7 +189,7 @@ class SharedJobs(Jobs):
 
     async def _take_in(self, job: Job[Any], row: Row) -> None:
         """Takes in what other servers wrote into a row."""
-        answers = {key: answer for key, (_, answer) in decode_answers(row).items()}
+        answers = {key: answer for key, (_, answer) in job_rows.decode_answers(row).items()}
         # 1. The work is done here: others answer its questions, wish its end, or have taken it away.
         if not job.is_elsewhere:
             if row["cancelled"] or row["attempt"] != self._attempts.get(job.id, row["attempt"]):
@@ -238,7 +199,7 @@ class SharedJobs(Jobs):
             return
         # 2. Another server does it.
         if job.person is not None:
-            for question in job.person.hear_questions(decode_questions(row)):
+            for question in job.person.hear_questions(job_rows.decode_questions(row)):
                 self._tasks.start_soon(job.person.pass_on, question)
             job.person.hear_answers(answers)
         if (stage := json.loads(row["stage"])) != job.stage:
@@ -247,80 +208,73 @@ class SharedJobs(Jobs):
             return
         try:
             outcome = None if row["outcome"] is None else self._read_outcome(job.tool, row["outcome"])
-            job.end(outcome, None if row["failure"] is None else decode_failure(row["failure"]))
+            job.end(outcome, None if row["failure"] is None else job_rows.decode_failure(row["failure"]))
         except ValueError:
             job.end(None, _of_another_version(f"The outcome of job {job.id!r}"))
 
     # Work that is done here.
 
     async def _work(self, job_id: str) -> None:
-        """Does a job that the queue gave to this server; returns when nothing of it runs here."""
-        row = await self._rows.claim(job_id, encode_failure(Cancelled(CANCELLED["solve_task"])))
+        """Does a job that the queue gave to this server; returns when it has ended."""
+        row = await self._rows.claim(job_id, job_rows.encode_failure(Cancelled(CANCELLED["solve_task"])))
         if row is None:
             return
         job = await self._follow(row)
         job.is_elsewhere, job.scope = False, anyio.CancelScope()
         self._attempts[job.id] = row["attempt"]
         if job.person is not None:
-            said = decode_answers(row).values()
-            job.person.hear_questions([])
-            job.person.remember_forms({text: form for text, form in said if isinstance(form, FilledForm)})
-        ended = anyio.Event()
-        self._tasks.start_soon(self._perform_claimed, job, row, ended)
-        self._tasks.start_soon(self._write_states, job)
-        await ended.wait()
+            said = job_rows.decode_answers(row).values()
+            job.person.begin_anew({text: form for text, form in said if isinstance(form, FilledForm)})
+        request = json.loads(row["request"])
+        order = Order(id=job.id, tool=job.tool, owner=job.owner, request=request)
 
-    async def _perform_claimed(self, job: Job[Any], row: Row, ended: anyio.Event) -> None:
-        attempt: int = row["attempt"]
-        outcome: Any = None
+        async def work(on_stage: ReportStage) -> Any:
+            try:
+                with continue_trace(request.pop("trace")):
+                    return await self.perform(order, job.person, on_stage)
+            except ValidationError:
+                raise _of_another_version(f"The request of job {job.id!r}") from None
+
+        self._begin(job, work, None)
+        self._tasks.start_soon(self._write_states, job)
+        await job.done.wait()
+
+    async def _run(
+        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
+    ) -> None:
+        """As `Jobs` says; a job with a row has ended once that is written."""
+        outcome: T | None = None
         failure: Exception | None = None
         try:
-            request = json.loads(row["request"])
-            order = Order(id=job.id, tool=job.tool, owner=job.owner, request=request)
-            with continue_trace(request.pop("trace")), job.scope:
-                outcome = await self.perform(order, job.person, job.enter)
-            if outcome is None:
-                failure = Cancelled(CANCELLED[job.tool])
-        except ValidationError:
-            failure = _of_another_version(f"The request of job {job.id!r}")
+            with job.scope:
+                async with slots or nullcontext():
+                    outcome = await work(job.enter)
+            failure = Cancelled(CANCELLED[job.tool]) if outcome is None else None
         except Exception as raised:  # noqa: BLE001 - the callers that wait must get it, not the task group
             failure = raised
-        except BaseException:
-            with anyio.move_on_after(CLOSE_S, shield=True), suppress(LibraryError):
-                await self._rows.write(job.id, attempt, {"server": ""})
+        except BaseException:  # this server ends
+            if attempt := self._attempts.pop(job.id, 0):
+                with anyio.move_on_after(CLOSE_S, shield=True), suppress(LibraryError):
+                    await self._rows.write(job.id, attempt, {"server": ""})
+            job.end(None, _LOST)
             raise
-        finally:
-            ended.set()
-            if outcome is None and failure is None:
-                self._attempts.pop(job.id, None)
-        if await self._write_end(job, attempt, outcome, failure):
+        if await self._write_end(job, outcome, failure):
             job.end(outcome, failure)
         else:  # another server does it now
             job.is_elsewhere = True
             await self._refresh([job.id])
 
-    async def _run(self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: Any) -> None:
-        """As `Jobs` says, and writes the end of a job that outlived its call."""
-        try:
-            await super()._run(job, work, slots)
-        finally:
-            if attempt := self._attempts.get(job.id):
-                closes = job.outcome is None and job.failure is None
-                with anyio.move_on_after(CLOSE_S if closes else None, shield=closes):
-                    await self._write_end(job, attempt, job.outcome, _LOST if closes else job.failure)
-
-    async def _write_end(
-        self, job: Job[Any], attempt: int, outcome: Any, failure: BaseException | None
-    ) -> bool:
+    async def _write_end(self, job: Job[Any], outcome: Any, failure: Exception | None) -> bool:
         """Writes how a job ended, as soon as the database is there; False where another server has it now."""
         said = None if outcome is None else outcome.model_dump_json()
-        end = {"outcome": said, "failure": None if failure is None else encode_failure(failure)}
-        while True:
+        end = {"outcome": said, "failure": None if failure is None else job_rows.encode_failure(failure)}
+        while job.id in self._attempts:
             with suppress(LibraryError):
-                is_written = await self._rows.write(job.id, attempt, end)
-                self._attempts.pop(job.id, None)
+                is_written = await self._rows.write(job.id, self._attempts[job.id], end)
+                del self._attempts[job.id]
                 return is_written
             await anyio.sleep(1.0)
+        return True
 
     async def _share(self, job: Job[Any]) -> None:
         """Gives a row to a job that is done here and by nobody else."""
@@ -336,7 +290,7 @@ class SharedJobs(Jobs):
         """Writes how a job stands while it is done here."""
         attempt, written = self._attempts.get(job.id), dict[str, str | None]()
         while attempt is not None and self._attempts.get(job.id) == attempt:
-            state = encode_state(job)
+            state = job_rows.encode_state(job)
             if state != written:
                 with suppress(LibraryError):
                     if not await self._rows.write(job.id, attempt, state):
@@ -360,7 +314,7 @@ class SharedJobs(Jobs):
                 lived = now
                 may_judge = now - began > DEAD_AFTER_S
                 if may_judge:
-                    await self._rows.end_lost(encode_failure(_LOST))
+                    await self._rows.end_lost(job_rows.encode_failure(_LOST))
                     await self._queue.retry_stalled(DEAD_AFTER_S)
                 for row in await self._rows.find_unqueued(of_dead=may_judge):
                     await self._queue.add(row["tool"], row["id"])
@@ -374,7 +328,7 @@ async def open_shared_jobs(
     """Opens the registry of one server; leaving it leaves what still runs to the others."""
     async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
         jobs = SharedJobs(tasks, database, url, read_outcome, portal)
-        database.listen(CHANNEL, jobs.hear)
+        database.listen(job_rows.CHANNEL, jobs.hear)
         tasks.start_soon(jobs.keep_alive)
         yield jobs
         tasks.cancel_scope.cancel()
