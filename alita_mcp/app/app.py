@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from copy import copy
-from functools import cache, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
@@ -91,8 +91,9 @@ class App:
         self.approvals = Approvals(settings, library, jobs, lambda: self.toolsmith, self.alita)
         self._promotion = Promotion(settings.promoted)
         self._views: dict[Library, App] = {}
-        self._open_toolsmith, self._open_code = cache(open_toolsmith), cache(open_code)
-        self._open_programs, self._open_tasks = cache(open_programs), cache(partial(open_tasks, self))
+        self._whole = self
+        self._open_toolsmith, self._open_code, self._open_tasks = open_toolsmith, open_code, open_tasks
+        self._open_programs = open_programs
 
     def seen_by(self, owner: str) -> App:
         """The same App with the library as an owner sees it; see `Library.seen_by`."""
@@ -104,25 +105,25 @@ class App:
             view.library, view._promotion = library, Promotion(self.settings.promoted)  # noqa: SLF001
         return self._views[library]
 
-    @property
+    @cached_property
     def toolsmith(self) -> Toolsmith:
         """Makes tools. Its modules are loaded when it is first used: a client waits for a server's first list."""
-        return self._open_toolsmith()
+        return self._open_toolsmith() if self._whole is self else self._whole.toolsmith
 
-    @property
+    @cached_property
     def code(self) -> CodeRunner:
         """The flow of `run_code`; loaded as the toolsmith is."""
-        return self._open_code()
+        return self._open_code() if self._whole is self else self._whole.code
 
-    @property
+    @cached_property
     def programs(self) -> InlinePrograms:
         """What the library says of programs that clients run in their own shells; loaded as the toolsmith is."""
-        return self._open_programs()
+        return self._open_programs() if self._whole is self else self._whole.programs
 
-    @property
+    @cached_property
     def tasks(self) -> TaskRunner:
         """The flow of `solve_task`; loaded as the toolsmith is."""
-        return self._open_tasks()
+        return self._open_tasks(self) if self._whole is self else self._whole.tasks
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in a stable order."""

@@ -168,7 +168,14 @@ class TaskRunner:
                 )
                 models = role_models.open_models(meter)
                 parts = RunParts(
-                    abilities=RunAbilities(flows, workspace, identity._replace(key=""), ignore_stage, shown),
+                    abilities=RunAbilities(
+                        flows,
+                        workspace,
+                        identity._replace(key=""),
+                        ignore_stage,
+                        shown,
+                        makes_tools=request.makes_tools,
+                    ),
                     models=models,
                     implementer=models.role("implementer"),
                     meter=meter,
@@ -177,7 +184,7 @@ class TaskRunner:
                     memory=memory if self.settings.memory else None,
                     ask=ask,
                     searches=bool(flows.web.backends),
-                    builds=self.settings.policy != "locked",
+                    builds=request.makes_tools and self.settings.policy != "locked",
                     past_runs=partial(self.runs_of(identity.owner).list, PAST_RUNS),
                     plans=self.settings.limits.task_plans if request.plans is None else request.plans,
                 )

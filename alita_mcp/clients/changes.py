@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from alita_mcp.clients.table import CLIENTS, KEY, Client, Launch, Remote
 from alita_mcp.errors import UsageError
@@ -20,16 +20,6 @@ BACKUP = ".alita-backup"
 HIDDEN = "***"
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE", "'ENV", "HEADERS")
 """In the names that lead to a text."""
-
-
-class FoundClient(NamedTuple):
-    """A client on this machine."""
-
-    client: Client
-    is_wired: bool
-    """Whether our entry is in its file."""
-    problem: str
-    """Why its file cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +65,15 @@ class Change:
         return "\n".join(difflib.unified_diff(old, new, was, now, lineterm="", n=1))
 
 
-def find_clients() -> list[FoundClient]:
-    """The clients on this machine, and whether our entry is in their files."""
+def find_clients() -> list[tuple[Client, bool, str]]:
+    """The clients on this machine, whether our entry is in their files, and why a file cannot be read."""
     found = []
     for client in CLIENTS.values():
         if client.is_here():
             try:
-                found.append(FoundClient(client, _open(client, None).present is not None, ""))
+                found.append((client, _open(client, None).present is not None, ""))
             except UsageError as unreadable:
-                found.append(FoundClient(client, False, str(unreadable)))
+                found.append((client, False, str(unreadable)))
     return found
 
 
@@ -163,11 +153,7 @@ def _whole(client: Client, entry: Any) -> bytes:
 
 
 def _open(client: Client, file: Path | None) -> Change:
-    """A client's file as it is; its servers, if any, are what they should be.
-
-    Raises:
-        UsageError: they are not, or the file cannot be read.
-    """
+    """A client's file as it is; UsageError where it cannot be read, or its servers are not what they should be."""
     file = (file or client.usual_file()).expanduser().absolute()
     hint = "Fix the file, or name another one with --file. Nothing was written."
     target = Path(os.path.realpath(file))
@@ -222,11 +208,7 @@ def _sync(form: ModuleType, text: bytes, path: tuple[str, ...], present: Any, wa
 
 
 def _edited(opened: Change, entry: Any, edit: Callable[[], bytes]) -> bytes:
-    """The file after an edit.
-
-    Raises:
-        UsageError: it cannot be edited so that it holds this entry of ours, and else what it held.
-    """
+    """The file after an edit; UsageError unless it then holds this entry of ours, and else what it held."""
     key = opened.client.servers_key
 
     def others(document: Mapping[str, Any]) -> dict[str, Any]:

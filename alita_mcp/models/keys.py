@@ -11,7 +11,6 @@ import json
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.file_locks import hold_lock
@@ -24,8 +23,6 @@ SERVICE = "alita-mcp"
 """Our name in the system keyring."""
 MAX_KEY = 4_096
 LOCK_WITHIN_S = 10.0
-
-Place = Literal["keyring", "file"]
 
 
 def check_key(text: str) -> str:
@@ -43,17 +40,8 @@ def check_key(text: str) -> str:
     return key
 
 
-def stored_keys(home: Path) -> dict[str, Place]:
-    """Where each key is stored; no key is read.
-
-    Raises:
-        UsageError: the file cannot be used.
-    """
-    return {name: "keyring" if entry is None else "file" for name, entry in _read_file(home).items()}
-
-
-def store_key(home: Path, name: str, key: str) -> Place:
-    """Stores a key: in the system keyring, where one takes it, else in the file.
+def store_key(home: Path, name: str, key: str) -> str:
+    """Stores a key: in the system keyring, where one takes it, else in the file; returns which, for people.
 
     Raises:
         UsageError: the file cannot be used; it is as before.
@@ -62,7 +50,7 @@ def store_key(home: Path, name: str, key: str) -> Place:
     """
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with hold_lock(home / f"{KEYS_FILE}.lock", LOCK_WITHIN_S):
-        entries = _read_file(home)
+        entries = stored_keys(home)
         entries[name] = key
         with suppress(Exception):  # back ends of keyring raise whatever their libraries raise
             import keyring
@@ -73,7 +61,7 @@ def store_key(home: Path, name: str, key: str) -> Place:
                 entries[name] = None
         text = json.dumps(entries, indent=2) + "\n"
         write_whole(home / KEYS_FILE, text.encode(), is_private=True)
-    return "file" if entries[name] else "keyring"
+    return f"{home / KEYS_FILE}, which only you can read" if entries[name] else "the system keyring"
 
 
 def find_key(home: Path, name: str) -> str | None:
@@ -83,7 +71,7 @@ def find_key(home: Path, name: str) -> str | None:
         UsageError: the file cannot be used.
         ModelError: the system keyring does not give the key.
     """
-    entries = _read_file(home)
+    entries = stored_keys(home)
     if name not in entries:
         return None
     key, problem = entries[name], "it is not there any more"
@@ -103,8 +91,12 @@ def find_key(home: Path, name: str) -> str | None:
     return key
 
 
-def _read_file(home: Path) -> dict[str, str | None]:
-    """The keys by name; None for one that the system keyring has."""
+def stored_keys(home: Path) -> dict[str, str | None]:
+    """The keys in the file by name; None for one that the system keyring has.
+
+    Raises:
+        UsageError: the file cannot be used.
+    """
     path = home / KEYS_FILE
     text = read_private_file(path, holds_secrets=True)
     if text is None:

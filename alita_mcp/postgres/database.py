@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import re
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -47,10 +49,12 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         self._closed = threading.Event()
+        self._waking, self._end = socket.socketpair()
         self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
         self.heard_at: dict[str, float] = {}
         """When each channel's listener took in last what others did, on the monotonic clock."""
+        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say it, once
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
@@ -133,15 +137,13 @@ class Database:
     def _hear_notices(
         self, connection: psycopg.Connection[Any], channel: str, heard: Callable[[str | None], Any]
     ) -> None:
-        last = 0.0
+        look_at, places = time.monotonic() + POLL_S, [connection.fileno(), self._waking.fileno()]
         while not self._closed.is_set():
-            is_quiet = True
-            for notice in connection.notifies(timeout=0.5, stop_after=1):
-                is_quiet = False
+            select.select(places, [], [], max(0.0, look_at - time.monotonic()))
+            for notice in connection.notifies(timeout=0):
                 self._hear(channel, heard, notice.payload)
-            last = last + 0.5 if is_quiet else 0.0
-            if last >= POLL_S:
-                last = 0.0
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + POLL_S
                 self._hear(channel, heard, None)
 
     def _hear(self, channel: str, heard: Callable[[str | None], Any], text: str | None) -> None:
@@ -154,8 +156,10 @@ class Database:
     def close(self) -> None:
         """Closes all connections; safe to call twice."""
         self._closed.set()
+        self._end.close()
         for thread in self._listeners:
             thread.join(CONNECT_S)
+        self._waking.close()
         self._pool.close()
 
 
@@ -170,7 +174,10 @@ def _explain(error: psycopg.Error | PoolTimeout, name: str) -> LibraryError:
         return LibraryError(f"The library at {name} has no room: {said}.", hint="Nothing was changed.")
     if state == "57014":
         return LibraryError(f"The library at {name} is too slow.", hint="Nothing was changed. Try again.")
-    if not state or state.startswith(("08", "28", "3D", "57P")):
+    is_ours = isinstance(
+        error, psycopg.DataError
+    )  # a value of ours that no database takes, which has no state
+    if (not state and not is_ours) or state.startswith(("08", "28", "3D", "57P")):
         return LibraryError(
             f"The library at {name} cannot be reached: {said}.",
             hint="Tools that are known here can still be called. Look at ALITA_LIBRARY and at the database; try again.",

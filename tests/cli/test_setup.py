@@ -82,7 +82,7 @@ def test_every_answer_is_an_option_and_the_result_is_one_document(
     assert said.json["first_question"].endswith("again.")
     assert kept(home) == {"model": "openai/meta/scripted", "model_base_url": url}
     assert asked.requests[-1]["model"] == "meta/scripted"
-    assert stored_keys(home) == {f"OPENAI_API_KEY at {url.removesuffix('/v1')}": "file"}
+    assert stored_keys(home) == {f"OPENAI_API_KEY at {url.removesuffix('/v1')}": KEY}
     assert "// mine" in (person / ".cursor" / "mcp.json").read_text()
     assert is_wired(person)
     assert KEY not in said.out + said.err + (person / ".cursor" / "mcp.json").read_text()

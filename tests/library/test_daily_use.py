@@ -47,10 +47,10 @@ async def test_calls_of_a_day_are_counted_by_tool(home: Path) -> None:
         call(library.calls)
         await library.settle()
         expected = {today(): Use(calls=4, failures=1, code_bytes=800)}
-        assert library.tools.daily_use("slugify", since="2020-01-01") == expected
-        assert library.tools.daily_use_of_grown("2020-01-01") == expected
-        assert library.tools.daily_use("slugify", since="9999-01-01") == {}
-        assert library.tools.daily_use("unknown", since="2020-01-01") == {}
+        assert library.tools.daily_use("2020-01-01", "slugify") == expected
+        assert library.tools.daily_use("2020-01-01") == expected
+        assert library.tools.daily_use("9999-01-01", "slugify") == {}
+        assert library.tools.daily_use("2020-01-01", "unknown") == {}
 
 
 async def test_starter_tools_are_not_grown(settings: Settings) -> None:
@@ -59,8 +59,8 @@ async def test_starter_tools_are_not_grown(settings: Settings) -> None:
         for name in ("calculate", "slugify"):
             call(library.calls, name, code_bytes=4)
         await library.settle()
-        assert library.tools.daily_use("calculate", since="2020-01-01")
-        assert library.tools.daily_use_of_grown("2020-01-01")[today()].calls == 1
+        assert library.tools.daily_use("2020-01-01", "calculate")
+        assert library.tools.daily_use("2020-01-01")[today()].calls == 1
 
 
 async def test_a_search_counts_once_and_as_one_that_led_to_a_call_of_what_it_showed(home: Path) -> None:
@@ -122,7 +122,7 @@ async def test_counts_that_cannot_be_written_are_kept(home: Path, tmp_path: Path
         assert not journal.has_unwritten
     async with opened(home) as library:
         assert library.tools.daily_searches("")[today()] == SearchCount(searches=1, matched=1, called=1)
-        assert library.tools.daily_use("slugify", "")[today()].code_bytes == 4
+        assert library.tools.daily_use("", "slugify")[today()].code_bytes == 4
 
 
 def test_days_are_kept_for_a_year_and_more_and_not_for_good(

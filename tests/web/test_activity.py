@@ -12,13 +12,13 @@ import pytest
 from sse_starlette import ServerSentEvent
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.activity import LOST, Activity, Subscription
+from alita_mcp.app.activity import LOST, Activity
 from alita_mcp.library.rows import JournalRow
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
-from alita_mcp.web.pages.activity import LINES, Board, follow_journal, send_lines
+from alita_mcp.web.pages.activity import LINES, SETTLED, Board, read_journal, send_lines
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
 from tests.app.test_activity import WRONG
@@ -84,31 +84,18 @@ def test_a_line_that_fits_no_longer_goes() -> None:
     assert ids(board) == []
 
 
-async def test_a_row_of_the_journal_is_told_once_and_after_what_its_server_may_say(
-    settings: Settings,
-) -> None:
+async def test_the_journal_waits_for_what_a_server_may_say_itself() -> None:
     """The server tells of gates, and the journal does not: it speaks only where nobody else did."""
-    times = {1: START, 2: START, 3: datetime.now(UTC) + timedelta(hours=1), 4: START}
-    journal = [
-        JournalRow(id=number, time=at.isoformat(), event="called", name="x", version=1, detail={})
-        for number, at in times.items()
-    ]
-    asked: list[int] = []
+    times = {1: START, 2: datetime.now(UTC)}
 
     class Rows:
-        def journal(self, limit: int, event: None, after: int) -> list[JournalRow]:
-            asked.append(after)
-            return [row for row in reversed(journal) if row.id > after][:limit]
+        def journal(self, limit: int) -> list[JournalRow]:
+            return [
+                JournalRow(id=number, time=at.isoformat(), event="called", name="x", version=1, detail={})
+                for number, at in times.items()
+            ]
 
-    subscription = Subscription()
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(follow_journal, Rows(), subscription.add, 1)
-            events, _ = await subscription.read()
-            assert [told.id for told in events] == ["journal-2"]
-            while asked != [1, 2]:  # noqa: ASYNC110 - a thread asks
-                await anyio.sleep(0.01)
-            tasks.cancel_scope.cancel()
+    assert [told.id for told in await read_journal(Rows(), SETTLED)] == ["journal-1"]  # type: ignore[arg-type]
 
 
 async def test_the_page_tells_what_was_without_a_script(settings: Settings) -> None:

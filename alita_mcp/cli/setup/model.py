@@ -89,7 +89,7 @@ def set_up_model(
     import anyio
 
     from alita_mcp.extras import require_extra
-    from alita_mcp.models.keys import KEYS_FILE, store_key
+    from alita_mcp.models.keys import store_key
     from alita_mcp.models.trial import try_model
     from alita_mcp.settings import absolute_home, key_from, read_settings
     from alita_mcp.settings_file import change_settings_file
@@ -120,9 +120,8 @@ def set_up_model(
         place = store_key(home, chosen.stored_as, key) if key else None
         path = change_settings_file(home, {"model": chosen.name, "model_base_url": chosen.base_url})
         output.note(f"✓ model {chosen.name}: kept in {path}")
-        places = {"keyring": "the system keyring", "file": f"{home / KEYS_FILE}, which only you can read"}
         if place:
-            output.note(f"✓ key: kept in {places[place]}")
+            output.note(f"✓ key: kept in {place}")
         if key and key_from(chosen.key_variable) not in (None, key):
             output.note(f"warning: {chosen.key_variable} is set here, and goes before the stored key.")
         after = read_settings()

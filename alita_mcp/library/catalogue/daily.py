@@ -42,13 +42,10 @@ TRIM_DAYS = tuple(
     for table in ("daily_use", "daily_search")
 )
 
-TOOL_DAYS = (
-    "SELECT day, calls, failures, code_bytes FROM daily_use WHERE name = :name AND day >= :since ORDER BY day"
-)
-GROWN_DAYS = """
-SELECT day, sum(calls) AS calls, sum(failures) AS failures, sum(code_bytes) AS code_bytes
-FROM daily_use WHERE day >= :since AND name NOT IN (
-    SELECT j.name FROM journal j WHERE j.event = 'starter installed' AND j.name IS NOT NULL
+USE_DAYS = """
+SELECT day, sum(calls), sum(failures), sum(code_bytes) FROM daily_use WHERE day >= :since AND iif(
+    :name != '', name = :name,
+    name NOT IN (SELECT j.name FROM journal j WHERE j.event = 'starter installed' AND j.name IS NOT NULL)
 ) GROUP BY day ORDER BY day
 """
 SEARCH_DAYS = "SELECT day, searches, matched, called FROM daily_search WHERE day >= :since ORDER BY day"

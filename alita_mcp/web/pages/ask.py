@@ -38,10 +38,7 @@ EXAMPLES = (
 SHOWN_RUNS = 20
 MAX_QUERY = 2_000
 MAX_NAME = 60
-SVG = "image/svg+xml"
-PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", SVG})
-_OPENED_ALONE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
-"""A file that is opened by itself runs nothing and belongs to no page."""
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 
 
 def routes(site: Site) -> list[Route]:
@@ -89,15 +86,10 @@ def routes(site: Site) -> list[Route]:
     async def show_file(request: Request) -> Response:
         app, name = await site.app(), request.path_params["name"]
         data = await _runs(app, request).read_file(request.path_params["run"], name)
-        media_type = picture_type(name)
-        # An SVG is shown in its page, but by itself it is a document.
-        disposition = "inline" if media_type not in ("", SVG) else "attachment"
-        named = f"{disposition}; filename*=utf-8''{quote(PurePosixPath(name).name, errors='replace')}"
-        return Response(
-            data,
-            media_type=media_type or "application/octet-stream",
-            headers={**_OPENED_ALONE, "content-disposition": named},
-        )
+        # A browser shows it in the page of its run, but never opens it by itself.
+        named = f"attachment; filename*=utf-8''{quote(PurePosixPath(name).name, errors='replace')}"
+        media_type = picture_type(name) or "application/octet-stream"
+        return Response(data, media_type=media_type, headers={"content-disposition": named})
 
     async def stop(request: Request) -> Response:
         app, run = await site.app(), request.path_params["run"]

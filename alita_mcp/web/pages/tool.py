@@ -139,7 +139,7 @@ def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> 
         return page
     granted, days = app.library.effective_grants.of(manifest), list_days(DAYS)
     rows = evidence_rows(stored.report, tools.sandboxes_of(name, version))
-    use = tools.daily_use(name, days[0])
+    use = tools.daily_use(days[0], name)
     return page | {
         "not_here": app.calls.verifier.why_not(manifest),
         "signature": signature_of(manifest, ALL_CHOICES),
