@@ -116,6 +116,14 @@ class Library:
                 hint="Make a tool of another name.",
             )
 
+    def sees_code(self, asked: AskedCode) -> bool:
+        """Whether code that asked for rights is of this reader's team; the user sees all."""
+        return self._team is None or self._team == team_of(asked.owner) != ""
+
+    def _check_code(self, number: str) -> None:
+        if not self.sees_code(self.code_approvals.find(number)):
+            self.code_approvals.find("")  # raises as for a number that none has
+
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
         names = self.tools.candidates(at_most, newcomers(at_most), reviewed_only=reviewed_only)
@@ -297,6 +305,7 @@ class Library:
 
         Raises as `CodeApprovals.approve`.
         """
+        await self._in_thread(self._check_code, number)
         is_new = await self._in_thread(self.code_approvals.approve, number, digest)
         if is_new:
             await self.record("code approved", None, {**origin, "digest": digest})
@@ -304,6 +313,7 @@ class Library:
 
     async def revoke_code(self, number: str, *, if_waiting: bool = False) -> AskedCode:
         """Takes back what code of `run_code` was granted, or refuses it; as `CodeApprovals.revoke`."""
+        await self._in_thread(self._check_code, number)
         revoke = partial(self.code_approvals.revoke, if_waiting=if_waiting)
         asked = await self._in_thread(revoke, number)
         if not (if_waiting and asked.approved_at):
