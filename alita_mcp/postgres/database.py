@@ -35,6 +35,11 @@ STATEMENT_MS = 30_000
 """No statement of ours takes longer; a lock that is not released must not hold everybody."""
 MAX_CONNECTIONS = 8
 
+LASTING = {
+    "connect_timeout": int(CONNECT_S), "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+}  # fmt: skip
+"""Parameters of connections that stay in a pool."""
+
 Connection = psycopg.Connection[DictRow]
 _log = logging.getLogger(__name__)
 
@@ -56,8 +61,7 @@ class Database:
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
             kwargs={
-                "row_factory": dict_row, "options": options, "autocommit": True, "connect_timeout": int(CONNECT_S),
-                "application_name": "alita", "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+                "row_factory": dict_row, "options": options, "autocommit": True, "application_name": "alita", **LASTING,
             },
             connection_class=Connection,
             min_size=0,
