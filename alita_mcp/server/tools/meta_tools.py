@@ -13,12 +13,11 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
-from alita_mcp.library.unreviewed import origin_if_unreviewed, visible_manifest
+from alita_mcp.library.unreviewed import origin_if_unreviewed, plain_card, visible_manifest
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import tool_result
 from alita_mcp.server.results.delivery import run_tool
 from alita_mcp.server.results.texts import card_text, outcome_text, search_text
-from alita_mcp.server.results.unreviewed import plain_card
 from alita_mcp.server.results.visibility import (
     call_and_visible,
     call_of,

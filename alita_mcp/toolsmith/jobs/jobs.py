@@ -257,6 +257,11 @@ class Jobs:
         """How many jobs of each tool are in each state."""
         return Counter((job.tool, job.state) for job in self._jobs.values() if not job.is_elsewhere)
 
+    def count_unfinished(self, owner: str) -> int:
+        """How many syntheses and tasks of an owner are under way, as far as this process knows."""
+        own = (job for job in self._jobs.values() if job.owner == owner and job.tool != "run_code")
+        return sum(job.finished is None for job in own)
+
     def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
         here = [job for job in self._jobs.values() if not job.is_elsewhere]
         return [job for job in here if job.finished is None and job.tool == tool]
@@ -267,18 +272,12 @@ class Jobs:
     def take_no_more(self) -> None:
         """Ends that."""
 
-    async def find_any(self, job_id: str, *, owner: str) -> Job[Any] | None:
-        """The owner's job of that id, whichever tool's it is."""
-        self._forget_old()
-        job = self._jobs.get(job_id)
-        return job if job is not None and job.owner == owner else None
-
     async def link(self, _job: Job[Any], successor: Job[Any]) -> Job[Any]:
         """The job that goes on where one ended: this successor, unless another server was first."""
         return successor
 
-    async def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
-        """The owner's job of that id.
+    async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
+        """The owner's job of that id; with None whichever tool's it is.
 
         Raises:
             UsageError: the owner has no such job in this process, it ended more than an hour ago, or it is another
@@ -291,7 +290,7 @@ class Jobs:
                 f"There is no job {job_id[:80]!r}.",
                 hint=f"Jobs end with the server; call {tool} again with the whole request.",
             )
-        if job.tool != tool:
+        if tool is not None and job.tool != tool:
             raise UsageError(f"{job_id[:80]!r} is a job of {job.tool}.", hint=f"Call {job.tool} with it.")
         return job
 
@@ -312,6 +311,7 @@ class Jobs:
         job.waiting += 1
         job.left = False
         try:
+            await self._note_callers(job)
             with anyio.move_on_after(within_s):
                 async with anyio.create_task_group() as waits:
 
@@ -333,13 +333,14 @@ class Jobs:
                 job.left = True
                 left = [each for each in self._jobs.values() if each.left and each.finished is None]
                 for surplus in choose_surplus([(each, each.owner, 1) for each in left], job.owner, MAX_LEFT):
-                    self._stop(surplus)
+                    self._tasks.start_soon(self.cancel, surplus)
             raise
+        else:
+            job.is_delivered = job.is_delivered or job.finished is not None
         finally:
             job.waiting -= 1
             job.listeners.remove(on_stage)
-        if job.finished is not None:
-            job.is_delivered = True
+            await self._note_callers(job)
         if job.failure is not None:
             raise job.failure
         if job.outcome is not None:
@@ -353,9 +354,8 @@ class Jobs:
         """Stops a job that no caller waits for any longer."""
         await self.cancel(job)
 
-    def _stop(self, job: Job[Any]) -> None:
-        """Begins to stop a job."""
-        job.scope.cancel()
+    async def _note_callers(self, job: Job[Any]) -> None:
+        """Tells other servers of a shared library whether callers wait here, and whether one heard the outcome."""
 
     async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""
