@@ -145,11 +145,9 @@ class _Variables(EnvSettingsSource):
             variable = f"ALITA_{name.upper()}_FILE"
             if place := os.environ.get(variable):
                 try:
-                    found[name] = Path(place).read_text(encoding="utf-8").strip()
-                except (OSError, UnicodeDecodeError) as failure:
-                    raise UsageError(
-                        f"Cannot read {variable}={place}: {failure}.", hint=f"Fix or unset {variable}."
-                    ) from failure
+                    found[name] = Path(place).read_text(encoding="utf-8", errors="replace").strip()
+                except OSError as failure:
+                    raise UsageError(f"Cannot read {variable}: {failure}.") from failure
         return found
 
 
@@ -365,17 +363,10 @@ def _home_of_environment() -> Path:
 
 
 def wants_traces() -> bool:
-    """Whether the variables of OpenTelemetry name an exporter of traces."""
-    named = {name: value.strip().lower() for name, value in os.environ.items() if name.startswith("OTEL_")}
-    is_off = named.get("OTEL_SDK_DISABLED") == "true" or named.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp"
-    return not is_off and any(
-        named.get(name)
-        for name in (
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-            "OTEL_TRACES_EXPORTER",
-        )
-    )
+    """Whether the variables of OpenTelemetry name an OTLP exporter of traces."""
+    exporter, is_off = key_from("OTEL_TRACES_EXPORTER"), key_from("OTEL_SDK_DISABLED") == "true"
+    places = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    return not is_off and (exporter == "otlp" or (exporter is None and any(map(key_from, places))))
 
 
 def isolate_litellm() -> None:
