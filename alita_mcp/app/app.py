@@ -193,6 +193,8 @@ class App:
             key=request.model_dump_json(),
             request={"words": words, "made_by": request.made_by, "client": request.client},
         )
+        if self.jobs.find_by_key(order.key, order.owner, is_still_true) is None:
+            await self.library.quotas.check_model_tokens(order.owner)
         return await self.jobs.begin(order, holds=is_still_true)
 
     async def _perform_order(

@@ -28,6 +28,7 @@ from alita_mcp.library.journal.calls import CallJournal
 from alita_mcp.library.journal.gaps import Gap, find_gaps
 from alita_mcp.library.kept_results import KeptResults
 from alita_mcp.library.promotion import newcomers
+from alita_mcp.library.quotas import Quotas
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.search.answer import ALWAYS_SHOWN, SearchAnswer, SearchHit, search_answer
 from alita_mcp.library.search.finder import finder_for
@@ -69,6 +70,7 @@ class Library:
         self.storage = storage
         """Where all else is stored."""
         self.code_approvals = CodeApprovals(storage)
+        self.quotas = Quotas(settings, storage.database)
         self.effective_grants = store.effective_grants
         self.tools: CatalogueReader = store.reader
         """Reader of many tools at once; takes milliseconds and more in a large library."""

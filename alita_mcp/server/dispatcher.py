@@ -107,6 +107,7 @@ class Dispatcher:
             if scope := missing_scope(principal_of(ctx).scopes, params.name):
                 raise InsufficientScope(scope)  # noqa: TRY301 - becomes a result below
             app = (await self._shared.get()).seen_by(maker.owner)
+            app.library.quotas.count_call(maker.owner)
             source, tool = self._find_tool(params.name, maker)
             if tool is None:  # another process or server may have published it
                 await app.library.look_again()

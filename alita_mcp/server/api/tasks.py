@@ -48,6 +48,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
         check_scope(principal.scopes, "call")
         new_task, owner = await read_new_task(request), principal.owner
         app = (await shared.get()).seen_by(owner)
+        app.library.quotas.count_call(owner)
         if not app.tasks.has_model:
             problem = no_model_for_tasks(app.settings)
             raise Refusal(409, "no_model", problem.message, problem.hint)

@@ -152,7 +152,7 @@ async def serve_http(
             if settings.metrics is not None:
                 from alita_mcp.server.transports.metrics import Metrics, serve_metrics
 
-                metrics = Metrics(settings.max_workers, readiness, sessions, requests)
+                metrics = Metrics(settings.max_workers, readiness, sessions)
                 if isinstance(server, DualEraServer):
                     server.shared.watch = lambda app: app.activity.tell(metrics.record)
                 await serving.enter_async_context(serve_metrics(settings.metrics, metrics))
