@@ -257,11 +257,6 @@ class Jobs:
         """How many jobs of each tool are in each state."""
         return Counter((job.tool, job.state) for job in self._jobs.values() if not job.is_elsewhere)
 
-    def count_unfinished(self, owner: str) -> int:
-        """How many syntheses and tasks of an owner are under way, as far as this process knows."""
-        own = (job for job in self._jobs.values() if job.owner == owner and job.tool != "run_code")
-        return sum(job.finished is None for job in own)
-
     def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
         here = [job for job in self._jobs.values() if not job.is_elsewhere]
         return [job for job in here if job.finished is None and job.tool == tool]
