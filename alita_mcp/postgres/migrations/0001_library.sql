@@ -71,6 +71,6 @@ BEGIN
     ) AS unused WHERE b.digest = unused.digest;
     RETURN NULL;
 END $$;
-CREATE TRIGGER dropped AFTER DELETE ON version FOR EACH STATEMENT EXECUTE FUNCTION drop_unused_blobs();
+CREATE TRIGGER dropped AFTER DELETE ON version FOR EACH ROW EXECUTE FUNCTION drop_unused_blobs();
 CREATE TRIGGER raised AFTER UPDATE ON version FOR EACH ROW WHEN (OLD.seal != NEW.seal)
     EXECUTE FUNCTION drop_unused_blobs();
