@@ -232,12 +232,8 @@ class Settings(BaseSettings):
     """Claim with what a token allows, of `call`, `make`, `manage` and `approve`: a list, or words in one text."""
     quota_calls: int = Field(default=0, ge=0, le=1_000_000)
     """Calls of tools that each owner may make in a minute, at each server; here and below, 0 is no limit."""
-    quota_jobs: int = Field(default=0, ge=0)
-    """Syntheses and tasks that each owner may have under way, at each server."""
-    quota_syntheses: int = Field(default=0, ge=0, lt=2**31)
-    """Syntheses that each owner may begin in a day (UTC), at all servers of a shared library."""
     quota_model_tokens: int = Field(default=0, ge=0, lt=2**62)
-    """Tokens of models after which an owner begins no synthesis and no task on that day, at all servers."""
+    """Tokens of models after which an owner begins no synthesis and no task that day (UTC), at all servers."""
     drain_grace_s: float = Field(default=0.0, ge=0, le=3600)
     """How long a server over HTTP goes on after SIGTERM while `/readyz` says 503, so that balancers notice."""
     drain_limit_s: float = Field(default=8.0, ge=0, le=86_400)

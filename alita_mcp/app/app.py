@@ -194,8 +194,7 @@ class App:
             request={"words": words, "made_by": request.made_by, "client": request.client},
         )
         if self.jobs.find_by_key(order.key, order.owner, is_still_true) is None:
-            under_way = self.jobs.count_unfinished(order.owner)
-            await self.library.quotas.begin_job(order.owner, under_way, is_synthesis=True)
+            await self.library.quotas.check_model_tokens(order.owner)
         return await self.jobs.begin(order, holds=is_still_true)
 
     async def _perform_order(

@@ -110,8 +110,7 @@ class TaskRunner:
             },
         )
         if self._jobs.find_by_key(key, identity.owner) is None:
-            under_way = self._jobs.count_unfinished(identity.owner)
-            await self.library.quotas.begin_job(identity.owner, under_way, is_synthesis=False)
+            await self.library.quotas.check_model_tokens(identity.owner)
         return await self._jobs.begin(order, person)
 
     async def perform_order(

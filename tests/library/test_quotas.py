@@ -25,13 +25,12 @@ async def test_nothing_is_limited_unless_it_is_set(settings: Settings) -> None:
     quotas = Quotas(settings, None)
     for _ in range(1_000):
         quotas.count_call(ANN)
-    await quotas.begin_job(ANN, 1_000, is_synthesis=True)
+    await quotas.check_model_tokens(ANN)
 
 
-@pytest.mark.parametrize("name", ["syntheses", "model_tokens"])
-def test_days_are_counted_in_a_database_alone(settings: Settings, name: str) -> None:
-    with pytest.raises(UsageError, match="ALITA_QUOTA_SYNTHESES"):
-        Quotas(limited(settings, **{name: 1}), None)
+def test_days_are_counted_in_a_database_alone(settings: Settings) -> None:
+    with pytest.raises(UsageError, match="ALITA_QUOTA_MODEL_TOKENS"):
+        Quotas(limited(settings, model_tokens=1), None)
 
 
 async def test_each_owner_has_calls_of_its_own(settings: Settings) -> None:
@@ -44,14 +43,6 @@ async def test_each_owner_has_calls_of_its_own(settings: Settings) -> None:
         assert 1 <= spent.value.retry_after_s <= 60
     for _ in range(10):
         quotas.count_call(USER)
-
-
-async def test_an_owner_has_so_many_jobs_at_once(settings: Settings) -> None:
-    quotas = Quotas(limited(settings, jobs=2), None)
-    await quotas.begin_job(ANN, 1, is_synthesis=False)
-    with pytest.raises(QuotaSpent, match="2 of your jobs"):
-        await quotas.begin_job(ANN, 2, is_synthesis=False)
-    await quotas.begin_job(USER, 2, is_synthesis=False)
 
 
 @pytest.mark.postgres
@@ -68,47 +59,28 @@ class TestAcrossServers:
         for each in opened:
             each.close()
 
-    async def test_servers_count_together_also_at_once(
+    async def test_spent_tokens_end_the_day_at_all_servers(
         self, settings: Settings, databases: list[Any]
     ) -> None:
-        servers = [Quotas(limited(settings, syntheses=4), each) for each in databases]
-        begun: list[str] = []
-        refused: list[QuotaSpent] = []
-
-        async def begin(quotas: Quotas, owner: str) -> None:
-            try:
-                await quotas.begin_job(owner, 0, is_synthesis=True)
-                begun.append(owner)
-            except QuotaSpent as spent:
-                refused.append(spent)
-
-        async with anyio.create_task_group() as tasks:
-            for place in range(10):
-                tasks.start_soon(begin, servers[place % 2], ANN)
-        assert (len(begun), len(refused)) == (4, 6)
-        assert all(0 < each.retry_after_s <= 86_400 for each in refused)
-        await servers[0].begin_job(BOB, 0, is_synthesis=True)
-        await servers[0].begin_job(ANN, 0, is_synthesis=False)
-
-    async def test_spent_tokens_end_the_day(self, settings: Settings, databases: list[Any]) -> None:
         one, other = (Quotas(limited(settings, model_tokens=1_000), each) for each in databases)
-        await one.begin_job(ANN, 0, is_synthesis=True)
-        await one.add_model_tokens(ANN, 600)
-        await other.begin_job(ANN, 0, is_synthesis=False)
-        await other.add_model_tokens(ANN, 400)
+        async with anyio.create_task_group() as tasks:
+            for quotas in (one, other, one):
+                tasks.start_soon(quotas.add_model_tokens, ANN, 333)
+        await other.check_model_tokens(ANN)
+        await other.add_model_tokens(ANN, 1)
         for quotas in (one, other):
-            for is_synthesis in (True, False):
-                with pytest.raises(QuotaSpent, match="Try again in"):
-                    await quotas.begin_job(ANN, 0, is_synthesis=is_synthesis)
-        await one.begin_job(BOB, 0, is_synthesis=True)
+            with pytest.raises(QuotaSpent, match="Try again in") as spent:
+                await quotas.check_model_tokens(ANN)
+            assert 0 < spent.value.retry_after_s <= 86_400
+        await one.check_model_tokens(BOB)
 
     async def test_nothing_begins_uncounted(
         self, settings: Settings, databases: list[Any], postgres_server: PostgresServer
     ) -> None:
-        quotas = Quotas(limited(settings, syntheses=4), databases[0])
+        quotas = Quotas(limited(settings, model_tokens=4), databases[0])
         postgres_server.stop("immediate")
         try:
             with pytest.raises(LibraryError, match="cannot be reached"):
-                await quotas.begin_job(ANN, 0, is_synthesis=True)
+                await quotas.check_model_tokens(ANN)
         finally:
             postgres_server.start()
