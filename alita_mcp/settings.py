@@ -145,11 +145,9 @@ class _Variables(EnvSettingsSource):
             variable = f"ALITA_{name.upper()}_FILE"
             if place := os.environ.get(variable):
                 try:
-                    found[name] = Path(place).read_text(encoding="utf-8").strip()
-                except (OSError, UnicodeDecodeError) as failure:
-                    raise UsageError(
-                        f"Cannot read {variable}={place}: {failure}.", hint=f"Fix or unset {variable}."
-                    ) from failure
+                    found[name] = Path(place).read_text(encoding="utf-8", errors="replace").strip()
+                except OSError as failure:
+                    raise UsageError(f"Cannot read {variable}: {failure}.") from failure
         return found
 
 
@@ -222,7 +220,9 @@ class Settings(BaseSettings):
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
     metrics: str | None = Field(default=None, pattern=r"^(\[[0-9a-fA-F:]+\]|[\w.-]+):[0-9]{1,5}$")
     """`ADDRESS:PORT` where a server over HTTP has metrics for Prometheus (extra `team`), without a token."""
-    oauth_issuer: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    oauth_issuer: str | None = Field(
+        default=None, pattern=r"^(https://|http://(localhost|127\.0\.0\.1|\[::1\])[:/])\S+$"
+    )
     """Issuer of access tokens (OAuth 2.1) that clients may send, as its metadata names it. Needs `oauth_audience`."""
     oauth_audience: str | None = Field(default=None, pattern=r"^https?://\S+$")
     """URL of this server's `/mcp` as its clients know it, for which the tokens must be issued."""
@@ -230,6 +230,10 @@ class Settings(BaseSettings):
     """Claim with the team of whom a token was issued to."""
     oauth_scope_claim: str = "scope"
     """Claim with what a token allows, of `call`, `make`, `manage` and `approve`: a list, or words in one text."""
+    quota_calls: int = Field(default=0, ge=0, le=1_000_000)
+    """Calls of tools that each owner may make in a minute, at each server; here and below, 0 is no limit."""
+    quota_model_tokens: int = Field(default=0, ge=0, lt=2**62)
+    """Tokens of models after which an owner begins no synthesis and no task that day (UTC), at all servers."""
     drain_grace_s: float = Field(default=0.0, ge=0, le=3600)
     """How long a server over HTTP goes on after SIGTERM while `/readyz` says 503, so that balancers notice."""
     drain_limit_s: float = Field(default=8.0, ge=0, le=86_400)
@@ -359,17 +363,10 @@ def _home_of_environment() -> Path:
 
 
 def wants_traces() -> bool:
-    """Whether the variables of OpenTelemetry name an exporter of traces."""
-    named = {name: value.strip().lower() for name, value in os.environ.items() if name.startswith("OTEL_")}
-    is_off = named.get("OTEL_SDK_DISABLED") == "true" or named.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp"
-    return not is_off and any(
-        named.get(name)
-        for name in (
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-            "OTEL_TRACES_EXPORTER",
-        )
-    )
+    """Whether the variables of OpenTelemetry name an OTLP exporter of traces."""
+    exporter, is_off = key_from("OTEL_TRACES_EXPORTER"), key_from("OTEL_SDK_DISABLED") == "true"
+    places = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    return not is_off and (exporter == "otlp" or (exporter is None and any(map(key_from, places))))
 
 
 def isolate_litellm() -> None:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
 
-from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import (
+    AlitaError,
+    InsufficientScope,
+    InvalidArguments,
+    ToolNotFound,
+    ToolUnavailable,
+    UsageError,
+)
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.versions.naming import nearest_names
 from alita_mcp.owners import ANYONE, Maker
 from alita_mcp.server.client.identity import identity_of, maker_of
+from alita_mcp.server.client.scopes import missing_scope, principal_of
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.results.delivery import limit_result, with_signature
 from alita_mcp.server.results.failures import error_result
@@ -63,7 +72,9 @@ class Dispatcher:
         if self._shared.current is not None:
             # those of tools that every client sees
             self._shared.domains = await self._shared.current.seen_by(ANYONE).library.find_domains()
-        change, tools = self._announcer.changes, self._all_tools(maker_of(ctx))
+        scopes = principal_of(ctx).scopes
+        change = self._announcer.changes
+        tools = [tool for tool in self._all_tools(maker_of(ctx)) if not missing_scope(scopes, tool.name)]
         client = self._announcer.tool_list_of(ctx)
         client.record_list((tool.name for tool in tools), change, anyio.current_time())
         return types.ListToolsResult(tools=tools)
@@ -78,8 +89,8 @@ class Dispatcher:
         app, owner = await self._shared.get(), maker_of(ctx).owner
         if app.library.storage.database is None:
             return
-        job = await app.jobs.find_any(task_id, owner=owner)
-        if job is not None:
+        with suppress(UsageError):
+            job = await app.jobs.find_job(task_id, None, owner=owner)
             params = types.CallToolRequestParams(name=job.tool, arguments={"job_id": task_id})
             await self.call_tool(ctx, params, as_task=True)
 
@@ -93,7 +104,10 @@ class Dispatcher:
         client, maker = self._announcer.tool_list_of(ctx), maker_of(ctx)
         tool: types.Tool | None = None
         try:
+            if scope := missing_scope(principal_of(ctx).scopes, params.name):
+                raise InsufficientScope(scope)  # noqa: TRY301 - becomes a result below
             app = (await self._shared.get()).seen_by(maker.owner)
+            app.library.quotas.count_call(maker.owner)
             source, tool = self._find_tool(params.name, maker)
             if tool is None:  # another process or server may have published it
                 await app.library.look_again()

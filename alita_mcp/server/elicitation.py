@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.redaction import presentable
+from alita_mcp.server.client.scopes import may_answer, principal_of
 from alita_mcp.toolsmith.jobs.person_questions import (
     WAIT_S,
     Decision,
@@ -54,9 +55,9 @@ def shows_forms(ctx: Context) -> bool:
 def questions_to_person(call: ToolCall) -> PendingQuestions | None:
     """Questions of a new job to the person at this client; None where no person can be asked, or must not be."""
     may_ask = call.app.settings.elicit
-    if may_ask is None:  # over HTTP, whoever has the token could answer
-        may_ask = call.ctx.request is None
-    if not may_ask or not shows_forms(call.ctx):
+    if may_ask is None:  # over HTTP, whoever has the server's own token could answer
+        may_ask = call.ctx.request is None or bool(principal_of(call.ctx).id)
+    if not may_ask or not shows_forms(call.ctx) or not may_answer(call.ctx, call.name):
         return None
     return PendingQuestions(WAIT_S, call.identity.key)
 

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.server.client.identity import is_modern
+from alita_mcp.server.client.scopes import may_answer, may_grant
 from alita_mcp.server.client.timeouts import NO_TIMEOUT_WITHIN_S
 from alita_mcp.server.elicitation import elicit_request, question_sender, read_answer, shows_forms
 from alita_mcp.toolsmith.requests.outcomes import Working
@@ -59,7 +60,7 @@ async def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
             None if job_id is None else await call.app.jobs.find_job(job_id, tool, owner=call.identity.owner)
         )
     job = await call.app.jobs.find_job(state.job, tool, owner=call.identity.owner)
-    if job.person is not None:
+    if job.person is not None and may_answer(call.ctx, job.tool):
         questions = {question.key: question for question in job.person.open_questions}
         responses = call.params.input_responses or {}
         await job.person.take_answers(
@@ -102,7 +103,7 @@ async def wait_in_call(
     # 1. The job asks nothing, or the client shows no forms.
     # 2. A 2025 client is sent the questions as they come, on the stream of its call.
     # 3. A modern client gets those that wait as a result, ten times at most; then it has to ask for the job by its id.
-    questions = job.person if shows_forms(call.ctx) else None
+    questions = job.person if shows_forms(call.ctx) and may_answer(call.ctx, job.tool) else None
     if questions is None:
         return await wait()
     if not is_modern(call.ctx):
@@ -125,6 +126,7 @@ async def wait_in_call(
 async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     questions = job.person if shows_forms(call.ctx) else None
+    task.asks_for_approval = may_grant(job.tool)
     try:
         while True:
             until = questions.ready if questions else None

@@ -130,3 +130,15 @@ def test_a_database_that_is_away_is_an_error_that_says_what_to_do(
         finally:
             postgres_server.start()
         assert files.read_file("a", "user") == b"1"
+
+
+def test_the_bound_holds_whenever_several_have_just_written(storage: Storage) -> None:
+    files = [storage.files("kind", 8, 1_000) for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(10):
+            writing = [
+                threads.submit(each.write_file, f"{at}-{number}", bytes(10), "user")
+                for at, each in enumerate(files)
+            ]
+            assert all(each.result() for each in writing)
+            assert len(files[0].newest("*", None, 100)) == min(8, 8 * (number + 1))

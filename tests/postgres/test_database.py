@@ -156,6 +156,14 @@ def test_no_message_holds_the_password(url: str, said: str, caplog: pytest.LogCa
     database.close()
 
 
+def test_a_value_that_no_database_holds_does_not_say_that_it_is_away(database: Database) -> None:
+    with (
+        pytest.raises(LibraryError, match="refuses: PostgreSQL text fields"),
+        database.transaction() as connection,
+    ):
+        connection.execute("SELECT %s::text", ("a\x00",))
+
+
 def test_a_read_only_database_is_called_so(database: Database) -> None:
     migrate(database)
     with pytest.raises(LibraryError, match="read-only"):

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from sse_starlette import ServerSentEvent
+from starlette.requests import Request
 
 from alita_mcp.app import App, open_app
 from alita_mcp.app.activity import LOST, Activity
@@ -18,8 +19,8 @@ from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
-from alita_mcp.web.pages.activity import LINES, Board, read_journal, send_lines
-from alita_mcp.web.security import Sessions
+from alita_mcp.web.pages.activity import LINES, SETTLED, Board, read_journal, send_lines
+from alita_mcp.web.security import WEB_PAGE, Sessions
 from alita_mcp.web.site import Site
 from tests.app.test_activity import WRONG
 from tests.in_process import InProcessSandbox
@@ -86,7 +87,7 @@ def test_a_line_that_fits_no_longer_goes() -> None:
 
 async def test_the_journal_waits_for_what_a_server_may_say_itself() -> None:
     """The server tells of gates, and the journal does not: it speaks only where nobody else did."""
-    times = {1: START, 2: datetime.now(UTC) + timedelta(hours=1)}
+    times = {1: START, 2: datetime.now(UTC)}
 
     class Rows:
         def journal(self, limit: int) -> list[JournalRow]:
@@ -95,7 +96,7 @@ async def test_the_journal_waits_for_what_a_server_may_say_itself() -> None:
                 for number, at in times.items()
             ]
 
-    assert [told.id for told in await read_journal(Rows())] == ["journal-1"]  # type: ignore[arg-type]
+    assert [told.id for told in await read_journal(Rows(), SETTLED)] == ["journal-1"]  # type: ignore[arg-type]
 
 
 async def test_the_page_tells_what_was_without_a_script(settings: Settings) -> None:
@@ -156,6 +157,9 @@ async def streamed(app: App) -> AsyncIterator[Callable[[], Any]]:
             return (await receiving.receive()).encode().decode()
 
     async with anyio.create_task_group() as tasks, sending, receiving:
-        tasks.start_soon(send_lines, site, ALL, sending)
+        request = Request(
+            {"type": "http", "query_string": b"", "headers": [], "state": {"identity": WEB_PAGE}}
+        )
+        tasks.start_soon(send_lines, site, request, sending)
         yield read
         tasks.cancel_scope.cancel()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ COUNTED: Mapping[str, tuple[str, ...]] = {
     "journal": ("id",),
 }
 """Tables that any server adds to at any time, with their keys; a row has the transaction that changed it."""
+KEYS: Mapping[str, tuple[str, ...]] = {**STANDING, **COUNTED}
 NOTHING = "1:1:"
 """The snapshot that shows nothing."""
 
@@ -90,7 +91,9 @@ def read_changes(connection: Connection, last: MirrorState) -> Changes:
     changes = _read_changes(connection, last.snapshot)
     if changes.state.era == last.era:
         return changes
-    return _read_changes(connection, NOTHING)._replace(is_whole=True)
+    if last.snapshot != NOTHING:
+        changes = _read_changes(connection, NOTHING)
+    return changes._replace(is_whole=True)
 
 
 def _read_changes(connection: Connection, snapshot: str) -> Changes:
@@ -108,8 +111,8 @@ def take_in(db: sqlite3.Connection, changes: Changes) -> None:
         names = {*names, *(name for (name,) in db.execute("SELECT name FROM tool"))}
         for table in ("daily_use", "daily_search", "journal"):
             db.execute(f"DELETE FROM {table}")  # noqa: S608 - of our own words
-    for table, key in {**STANDING, **COUNTED}.items():
-        put_rows(db, table, key, changes.rows.get(table, ()))
+    for table in KEYS:
+        put_rows(db, table, changes.rows.get(table, ()))
     for table, key in STANDING.items() if names else ():
         columns = ", ".join(key)
         there = db.execute(
@@ -123,41 +126,26 @@ def take_in(db: sqlite3.Connection, changes: Changes) -> None:
     db.execute("UPDATE mirror SET library = ?, era = ?, snapshot = ?", changes.state)
 
 
-def put_rows(
-    db: sqlite3.Connection, table: str, key: Sequence[str], rows: Sequence[Mapping[str, Any]]
-) -> None:
+def put_rows(db: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Enters rows in place of those with the same keys."""
     if not rows:
         return
     columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[1] in rows[0]]
     db.executemany(
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(f':{each}' for each in columns)})"  # noqa: S608
-        f" {_on_conflict(table, key, columns, 'IS NOT')}",
+        f" {_on_conflict(table, columns, 'IS NOT')}",
         rows,
     )
 
 
 def send_tools(db: sqlite3.Connection, connection: Connection, names: Sequence[str]) -> None:
     """Makes the rows of these tools in PostgreSQL those of the mirror."""
-    for table, key in STANDING.items():
+    for table in STANDING:
         found = db.execute(
             f"SELECT * FROM {table} WHERE name IN (SELECT value FROM json_each(?))",  # noqa: S608 - of our own words
             (json.dumps(names),),
         )
-        columns = [column for column, *_ in found.description]
-        is_same = " AND ".join(f"o.{column} = t.{column}" for column in key)
-        connection.execute(
-            f"""
-            WITH ours AS (SELECT * FROM json_populate_recordset(NULL::{table}, %(rows)s::json)),
-            gone AS (
-                DELETE FROM {table} t
-                WHERE t.name = ANY(%(names)s) AND NOT EXISTS (SELECT 1 FROM ours o WHERE {is_same})
-            )
-            INSERT INTO {table} ({", ".join(columns)}) SELECT {", ".join(columns)} FROM ours
-            {_on_conflict(table, key, columns, "IS DISTINCT FROM")}
-            """,  # noqa: S608 - of our own words
-            {"rows": json_rows(map(dict, found)), "names": list(names)},
-        )
+        send_rows(connection, table, [column for column, *_ in found.description], map(dict, found), names)
     connection.execute(
         "INSERT INTO changed (name) SELECT unnest(%s::text[])"
         " ON CONFLICT (name) DO UPDATE SET xid = pg_current_xact_id()",
@@ -165,31 +153,56 @@ def send_tools(db: sqlite3.Connection, connection: Connection, names: Sequence[s
     )
 
 
-def send_journal(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def send_rows(
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    rows: Iterable[Mapping[str, Any]],
+    names: Sequence[str] = (),
+) -> None:
+    """Enters rows in a table of PostgreSQL in place of those with the same keys; drops other ones of these tools."""
+    key = KEYS[table]
+    is_same = " AND ".join(f"o.{column} = t.{column}" for column in key)
+    gone = f"""
+    , gone AS (
+        DELETE FROM {table} t
+        WHERE t.name = ANY(%(names)s) AND NOT EXISTS (SELECT 1 FROM ours o WHERE {is_same})
+    )
+    """  # noqa: S608 - of our own words
+    connection.execute(
+        f"""
+        WITH ours AS (SELECT * FROM json_populate_recordset(NULL::{table}, %(rows)s::json)) {gone if names else ""}
+        INSERT INTO {table} ({", ".join(columns)}) SELECT {", ".join(columns)} FROM ours
+        {_on_conflict(table, columns, "IS DISTINCT FROM")}
+        """,  # noqa: S608 - of our own words
+        {"rows": json.dumps(clean_rows(rows)), "names": list(names)},
+    )
+
+
+def send_journal(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Enters lines of the journal in PostgreSQL; returns them with their ids there."""
     columns = "time, event, name, version, detail"
     return connection.execute(
         f"INSERT INTO journal ({columns}) SELECT {columns} FROM json_populate_recordset(NULL::journal, %s::json)"  # noqa: S608
         f" RETURNING id, {columns}",
-        (json_rows(rows),),
+        (json.dumps(clean_rows(rows)),),
     ).fetchall()
 
 
-def json_rows(rows: Collection[Mapping[str, Any]] | Any) -> str:
-    """Rows as JSON that PostgreSQL takes: it has no NUL in text."""
-    return json.dumps(
-        [
-            {
-                column: value.replace("\0", "\ufffd") if isinstance(value, str) else value
-                for column, value in row.items()
-            }
-            for row in rows
-        ]
-    )
+def clean_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as PostgreSQL takes them: it has no NUL in text."""
+    return [
+        {
+            column: value.replace("\0", "\ufffd") if isinstance(value, str) else value
+            for column, value in row.items()
+        }
+        for row in rows
+    ]
 
 
-def _on_conflict(table: str, key: Sequence[str], columns: Sequence[str], differs: str) -> str:
+def _on_conflict(table: str, columns: Sequence[str], differs: str) -> str:
     """The clause that changes the row of the same key only where it differs."""
+    key = KEYS[table]
     others = [column for column in columns if column not in key]
     if not others:
         return f"ON CONFLICT ({', '.join(key)}) DO NOTHING"

@@ -5,6 +5,7 @@ A change is made in the mirror and sent to PostgreSQL, by one server at a time. 
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 import sqlite3
@@ -24,7 +25,6 @@ from alita_mcp.library.catalogue.mirror import (
     NOTHING,
     Changes,
     MirrorState,
-    json_rows,
     put_rows,
     read_changes,
     read_state,
@@ -35,14 +35,15 @@ from alita_mcp.library.catalogue.mirror import (
 from alita_mcp.library.catalogue.reader import translate_errors
 from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, SearchCount, Use
 from alita_mcp.library.disk import OnStep, no_step
-from alita_mcp.owners import UNKNOWN_MAKER, Maker
 from alita_mcp.postgres.database import Connection, Database
 from alita_mcp.postgres.migrations import migrate
-from alita_mcp.values import Manifest
 
 CHANNEL = "alita_library"
 LOCK = 0x0A117B
 """Key of the advisory lock that the one server holds which changes how tools stand."""
+
+Blob = tuple[str, bytes, list[str]]
+"""A file's digest and content, and of a manifest the digests of the files that it seals."""
 
 _ADD_USE = """
 INSERT INTO usage AS u (name, calls, failures, last_used)
@@ -73,28 +74,17 @@ _PUT_BLOB = (
     "INSERT INTO blob AS b (digest, content, parts) VALUES (%s, %s, %s) ON CONFLICT (digest) DO UPDATE"
     " SET content = excluded.content, parts = excluded.parts WHERE b.content != excluded.content"
 )
-_DROP_BLOBS = """
-DELETE FROM blob b USING (
-    SELECT digest FROM blob EXCEPT (
-        SELECT seal FROM version UNION ALL SELECT unnest(m.parts) FROM version v JOIN blob m ON m.digest = v.seal
-    )
-) AS unused WHERE b.digest = unused.digest
-"""
-_TRIM = (
-    f"""
-    DELETE FROM journal WHERE id IN (
-        SELECT id FROM (
-            SELECT id, row_number() OVER (
-                PARTITION BY substring(detail FROM '"owner": "([^"]*)"') ORDER BY id DESC
-            ) AS place FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code')
-        ) AS placed ORDER BY place, id DESC OFFSET {CALLS_KEPT}
-    )
-    """,  # noqa: S608 - of our own words
-    *(
-        f"DELETE FROM {table} WHERE day < to_char(now() - interval '{DAYS_KEPT} days', 'YYYY-MM-DD')"  # noqa: S608 - ours
-        for table in ("daily_use", "daily_search")
-    ),
-)
+_TRIM = f"""
+DELETE FROM journal WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER (
+            PARTITION BY substring(detail FROM '"owner": "([^"]*)"') ORDER BY id DESC
+        ) AS place FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code')
+    ) AS placed ORDER BY place, id DESC OFFSET {CALLS_KEPT}
+);
+DELETE FROM daily_use WHERE day < to_char(now() - interval '{DAYS_KEPT} days', 'YYYY-MM-DD');
+DELETE FROM daily_search WHERE day < to_char(now() - interval '{DAYS_KEPT} days', 'YYYY-MM-DD')
+"""  # noqa: S608 - of our own words
 """As `trim_calls`, which each server does in its mirror by itself; the details are as `journal_line` writes them."""
 _log = logging.getLogger(__name__)
 
@@ -113,8 +103,7 @@ class SharedCatalogue(Catalogue):
         self._id = secrets.token_hex(8)
         self._is_known = False
         self._holder: int | None = None
-        self._blobs: list[tuple[str, bytes, list[str]]] = []
-        self._leaves_blobs = False
+        self._blobs: list[Blob] = []
         super().__init__(path, on_step)
         try:
             self._follow_first()
@@ -142,33 +131,33 @@ class SharedCatalogue(Catalogue):
             return
         self.pull()
 
-    def follow(self, woken: Callable[[], None]) -> None:
-        """Takes in what other servers commit as soon as they do; calls `woken` after each time, in a thread."""
+    def follow(self, callback: Callable[[Sequence[str]], None]) -> None:
+        """Takes in what other servers commit as soon as they do; calls back with the tools' names, in a thread."""
 
         def hear(sender: str | None) -> None:
-            if sender != self._id and self.pull():
-                woken()
+            if sender != self._id and (names := self.pull()):
+                callback(names)
 
         self._database.listen(CHANNEL, hear)
 
-    def pull(self) -> bool:
-        """Takes in what other servers committed; returns whether there was anything.
+    def pull(self) -> Sequence[str]:
+        """Takes in what other servers committed; returns the names of the tools that stand otherwise since.
 
         Raises:
             LibraryError: the library cannot be reached, or is another one than the mirror's.
         """
         if self._holder == threading.get_ident():
-            return False
+            return ()
         while True:
             last = self._state()
             with self._open_transaction() as connection:
                 changes = self._read_changes(connection, last)
             if changes is None:
-                return False
+                return ()
             with self._local_transaction(durable=False) as db:
                 if self._state() == last:  # no other process of this home was faster
                     self._take_in(db, changes)
-                    return True
+                    return changes.names
 
     def try_to_pull(self) -> None:
         """As `pull`; what fails goes into the log, and the mirror stays as it is."""
@@ -183,10 +172,14 @@ class SharedCatalogue(Catalogue):
         with self._transaction(last_step="committed"):
             yield
 
-    def keep_files(self, blobs: Mapping[str, bytes], seal: str) -> None:
-        """Keeps files by their digests, for the version of that seal that is entered in the same `hold`."""
-        parts = sorted(blobs.keys() - {seal})
-        self._blobs += [(digest, blobs[digest], parts if digest == seal else []) for digest in blobs]
+    def keep_files(self, blobs: Iterable[Blob]) -> None:
+        """Stores files for the version that is entered in the same `hold`."""
+        self._blobs += blobs
+
+    def detach(self) -> None:
+        """Makes the mirror a catalogue of its own."""
+        with self._local_transaction() as db:
+            db.execute("DROP TABLE mirror")
 
     def fetch_files(self, seal: str) -> dict[str, bytes]:
         """The files of the version with a seal, by their digests, as they are; without those that are not there.
@@ -198,24 +191,6 @@ class SharedCatalogue(Catalogue):
             rows = connection.execute(_FILES, {"seal": seal})
             return {row["digest"]: row["content"] for row in rows}
 
-    def publish(
-        self,
-        *versions: tuple[Manifest, str, str],
-        event: str = "published",
-        takes_over: bool = True,
-        made_by: Maker = UNKNOWN_MAKER,
-    ) -> None:
-        """As `Catalogue.publish`; files of a version that was there and is raised are dropped."""
-        with self.hold():
-            self._leaves_blobs |= event == "raised"
-            super().publish(*versions, event=event, takes_over=takes_over, made_by=made_by)
-
-    def purge(self, name: str) -> None:
-        """As `Catalogue.purge`; the files go, too."""
-        with self.hold():
-            self._leaves_blobs = True
-            super().purge(name)
-
     def record_calls(
         self,
         rows: Sequence[CallRow],
@@ -223,8 +198,8 @@ class SharedCatalogue(Catalogue):
         searches: Iterable[tuple[str, SearchCount]] = (),
     ) -> None:
         """As `Catalogue.record_calls`, at once with other servers."""
-        counts = json_rows({"name": name, **asdict(use)} for name, use in uses.items())
-        days = json_rows({"day": day, **asdict(count)} for day, count in searches)
+        counts = json.dumps([{"name": name, **asdict(use)} for name, use in uses.items()])
+        days = json.dumps([{"day": day, **asdict(count)} for day, count in searches])
         lines = [journal_line(row.event, row.name, row.version, row.detail, row.time) for row in rows]
         with self._open_transaction() as connection:
             connection.execute(_ADD_USE, (counts,))
@@ -232,8 +207,7 @@ class SharedCatalogue(Catalogue):
             connection.execute(_ADD_SEARCHES, (days,))
             last = max((line["id"] for line in send_journal(connection, lines)), default=0)
             if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
-                for statement in _TRIM:
-                    connection.execute(statement)
+                connection.execute(_TRIM)
         self.try_to_pull()
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
@@ -252,30 +226,22 @@ class SharedCatalogue(Catalogue):
         durable: bool = True,  # noqa: ARG002 - a mirror is made again
         last_step: str = "",
     ) -> Iterator[sqlite3.Connection]:
-        # 1. Within another one: a part of it.
-        if self._holder == threading.get_ident():
-            self._db.execute("SAVEPOINT part")
-            try:
-                yield self._db
-            except BaseException:
-                self._db.execute("ROLLBACK TO part")
-                raise
-            finally:
-                self._db.execute("RELEASE part")
+        if self._holder == threading.get_ident():  # within another one: a part of it
+            yield self._db
             return
-        # 2. PostgreSQL first, whose lock is taken before the mirror's by all. It commits first; where the mirror then
-        #    does not, the next pull brings what is missing. What was pulled stays, whatever becomes of the change.
+        # PostgreSQL's lock is taken before the mirror's by all. It commits first; where the mirror then does not, the
+        # next pull brings what is missing. What was pulled stays, whatever becomes of the change.
         db = None
         with ExitStack() as mirror:
             try:
                 with self._open_transaction() as connection:
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                    lock(connection)
                     db = mirror.enter_context(self._local_transaction(durable=False))
                     changes = self._read_changes(connection, self._state())
                     if changes is not None:
                         self._take_in(db, changes)
                     db.execute("SAVEPOINT change")
-                    before, self._leaves_blobs = _last_numbers(db), False
+                    before = _last_numbers(db)
                     self._blobs.clear()
                     self._holder = threading.get_ident()
                     try:
@@ -295,18 +261,13 @@ class SharedCatalogue(Catalogue):
 
     def _send(self, db: sqlite3.Connection, connection: Connection, last_change: int, last_line: int) -> None:
         names = [name for (name,) in db.execute("SELECT name FROM touched WHERE at > ?", (last_change,))]
-        lines = [
-            dict(row) for row in db.execute("SELECT * FROM journal WHERE id > ? ORDER BY id", (last_line,))
-        ]
+        lines = db.execute("SELECT * FROM journal WHERE id > ? ORDER BY id", (last_line,)).fetchall()
         if lines:
             db.execute("DELETE FROM journal WHERE id > ?", (last_line,))
-            put_rows(db, "journal", COUNTED["journal"], send_journal(connection, lines))
-        if self._blobs:
-            connection.cursor().executemany(_PUT_BLOB, sorted(self._blobs))
+            put_rows(db, "journal", send_journal(connection, map(dict, lines)))
+        send_blobs(connection, self._blobs)
         if names:
             send_tools(db, connection, names)
-            if self._leaves_blobs:
-                connection.execute(_DROP_BLOBS)
             self._database.notify(connection, CHANNEL, self._id)
         self._on_step("sent")
 
@@ -347,6 +308,16 @@ class SharedCatalogue(Catalogue):
         take_in(db, changes)
         if _last_numbers(db)[1] // TRIM_EVERY > before // TRIM_EVERY:
             trim_calls(db)
+
+
+def lock(connection: Connection) -> None:
+    """Waits until no other server changes how a tool stands, and keeps all from it until the transaction ends."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+
+
+def send_blobs(connection: Connection, blobs: Iterable[Blob]) -> None:
+    """Stores files by their digests."""
+    connection.cursor().executemany(_PUT_BLOB, sorted(blobs))
 
 
 def _last_numbers(db: sqlite3.Connection) -> tuple[int, int]:

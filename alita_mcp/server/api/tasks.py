@@ -24,7 +24,8 @@ from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.api.problems import Refusal, problem_response
 from alita_mcp.server.api.requests import NewTask, read_new_task
-from alita_mcp.server.client.owner import read_owner
+from alita_mcp.server.client.owner import read_principal
+from alita_mcp.server.client.scopes import check_scope
 
 if TYPE_CHECKING:
     from alita_mcp.agent.runs.store import RunReader
@@ -43,15 +44,18 @@ def api_routes(shared: SharedApp) -> list[Mount]:
 
     async def run_task(request: Request) -> Response:
         """Starts a task and streams its events until it ends. A caller that leaves stops it."""
-        new_task, owner = await read_new_task(request), read_owner(request.scope)
+        principal = read_principal(request.scope)
+        check_scope(principal.scopes, "call")
+        new_task, owner = await read_new_task(request), principal.owner
         app = (await shared.get()).seen_by(owner)
+        app.library.quotas.count_call(owner)
         if not app.tasks.has_model:
             problem = no_model_for_tasks(app.settings)
             raise Refusal(409, "no_model", problem.message, problem.hint)
         for host in new_task.hosts:
             read_pattern(host)
         job = await app.tasks.begin_task(
-            read_task(new_task, app),
+            read_task(new_task, app, makes_tools="make" in principal.scopes),
             identity=ClientIdentity(client=CLIENT, owner=owner),
             reader=Maker(CLIENT, owner),
         )
@@ -67,10 +71,10 @@ def api_routes(shared: SharedApp) -> list[Mount]:
 
     async def follow_task(request: Request) -> Response:
         """Streams the events of a task after the one that `Last-Event-ID` names, whichever server works on it."""
-        run, owner = request.path_params["run"], read_owner(request.scope)
-        last = request.headers.get("last-event-id", "0")
-        if not last.isdecimal():
-            raise Refusal(400, "invalid", "Last-Event-ID is not a number.", "Send the id of an event.")
+        run, principal = request.path_params["run"], read_principal(request.scope)
+        check_scope(principal.scopes, "call")
+        owner = principal.owner
+        last = request.headers.get("last-event-id", "")
         app = await shared.get()
         runs = app.tasks.runs_of(owner)
         job: Job[Solution] | None = None
@@ -81,7 +85,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
                 await runs.summary(run)
             except ToolNotFound as missing:
                 raise Refusal(404, "not_found", missing.message) from None
-        return _TaskStream(task_events(runs, run, job, int(last[:9])))
+        return _TaskStream(task_events(runs, run, job, int(last[:9]) if last.isdecimal() else 0))
 
     routes = [
         Route("/tasks", run_task, methods=["POST"]),
@@ -92,7 +96,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
     return [Mount("/api", ExceptionMiddleware(router, handlers=handlers))]
 
 
-def read_task(new_task: NewTask, app: App) -> TaskRequest:
+def read_task(new_task: NewTask, app: App, *, makes_tools: bool = True) -> TaskRequest:
     """A task as it is worked on, within what the settings allow."""
     budget = task_budget(
         app.settings,
@@ -102,7 +106,12 @@ def read_task(new_task: NewTask, app: App) -> TaskRequest:
         seconds=new_task.max_seconds,
     )
     return TaskRequest(
-        task=new_task.task, hosts=new_task.hosts, budget=budget, plans=new_task.plans, memory=new_task.memory
+        task=new_task.task,
+        hosts=new_task.hosts,
+        budget=budget,
+        plans=new_task.plans,
+        memory=new_task.memory,
+        makes_tools=makes_tools,
     )
 
 
@@ -139,10 +148,6 @@ async def task_events(
             job.listeners.remove(wake)
 
 
-async def _leave() -> None:
-    """A follower leaves the task alone."""
-
-
 class _TaskStream(EventSourceResponse):
     """A task's events as messages of a stream."""
 
@@ -150,7 +155,7 @@ class _TaskStream(EventSourceResponse):
         self,
         events: AsyncIterator[TaskEvent],
         first: TaskEvent | None = None,
-        at_end: Callable[[], Awaitable[None]] = _leave,
+        at_end: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(
             self._messages(first),
@@ -170,5 +175,6 @@ class _TaskStream(EventSourceResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            with anyio.CancelScope(shield=True):
-                await self._at_end()
+            if self._at_end is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._at_end()

@@ -242,7 +242,7 @@ class Serving:
         serves = bool(self.settings.library_url)
         async with open_app(self.settings, admit=admit, sandbox=nothing, serves=serves) as app:
             self.tasks = ScriptedTasks(app, self.script, self.has_model, self.runs)
-            setattr(app, "_open_tasks", lambda: self.tasks)  # noqa: B010 - in place of the real one
+            app.tasks = self.tasks  # in place of the real one
             setattr(app, "web", self.web)  # noqa: B010
             yield app
 
