@@ -379,9 +379,11 @@ def postgres_server(pytestconfig: pytest.Config) -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
-    """The address of an empty database."""
+    """The address of an empty database; of a test before that failed, the server may lie still."""
+    postgres_server.start_again()
     url = postgres_server.make_database()
     yield url
+    postgres_server.start_again()
     postgres_server.drop_database(url)
 
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,15 @@ class PostgresServer:
         """Ends it; `immediate` is a crash."""
         self._call("pg_ctl", "--wait", "--timeout=60", f"--mode={mode}", "stop")
 
+    def start_again(self) -> None:
+        """Starts it where it does not run."""
+        import psycopg
+
+        try:
+            self.execute("SELECT 1")
+        except psycopg.OperationalError:
+            self.start()
+
     def make_database(self) -> str:
         """A new, empty database; returns its URL."""
         name = f"test_{secrets.token_hex(6)}"
@@ -99,4 +108,5 @@ def running_postgres(programs: Path) -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            server.stop("immediate")
+            with suppress(subprocess.CalledProcessError):  # a test that failed may have left it stopped
+                server.stop("immediate")

@@ -30,8 +30,8 @@ class Counted:
 
 
 @pytest.fixture
-def store(home: Path) -> Iterator[Store]:
-    opened_store = Store(home, None)
+def known(tmp_path: Path) -> Iterator[Store]:
+    opened_store = Store(tmp_path / "home", None)
     opened_store.publish(accepted(), 0)
     yield opened_store
     opened_store.close()
@@ -72,9 +72,9 @@ def added(folder: Path) -> None:
 
 @pytest.mark.parametrize("tamper", [rewritten, replaced, linked, folder_linked, removed, added])
 def test_whatever_is_done_to_the_files_is_noticed_before_the_next_call(
-    store: Store, home: Path, tamper: Callable[[Path], None]
+    known: Store, home: Path, tamper: Callable[[Path], None]
 ) -> None:
-    versions = LoadedVersions(store.files, store.read_version, settled_s=0)
+    versions = LoadedVersions(known.files, known.read_version, settled_s=0)
     versions.read_version("slugify", 1)
     assert versions.find_unchanged("slugify", 1) is not None
     tamper(home / "generated_tools" / "slugify" / "v1")
@@ -83,9 +83,9 @@ def test_whatever_is_done_to_the_files_is_noticed_before_the_next_call(
         versions.read_version("slugify", 1)
 
 
-def test_an_unchanged_version_is_read_once(store: Store, home: Path) -> None:
-    counted = Counted(store)
-    versions = LoadedVersions(store.files, counted.read_version, settled_s=0)
+def test_an_unchanged_version_is_read_once(known: Store, home: Path) -> None:
+    counted = Counted(known)
+    versions = LoadedVersions(known.files, counted.read_version, settled_s=0)
     first = versions.read_version("slugify", 1)
     assert [versions.find_unchanged("slugify", 1) for _ in range(5)] == [first] * 5
     assert counted.readings == 1
@@ -97,35 +97,35 @@ def test_an_unchanged_version_is_read_once(store: Store, home: Path) -> None:
 
 
 @pytest.mark.parametrize("file", VERSION_FILES)
-def test_every_file_counts(store: Store, home: Path, file: str) -> None:
-    versions = LoadedVersions(store.files, store.read_version, settled_s=0)
+def test_every_file_counts(known: Store, home: Path, file: str) -> None:
+    versions = LoadedVersions(known.files, known.read_version, settled_s=0)
     versions.read_version("slugify", 1)
     (home / "generated_tools" / "slugify" / "v1" / file).touch()
     assert versions.find_unchanged("slugify", 1) is None
 
 
-def test_a_version_touched_a_moment_ago_is_not_relied_on(store: Store) -> None:
-    versions = LoadedVersions(store.files, store.read_version, settled_s=3_600)
+def test_a_version_touched_a_moment_ago_is_not_relied_on(known: Store) -> None:
+    versions = LoadedVersions(known.files, known.read_version, settled_s=3_600)
     versions.read_version("slugify", 1)
     assert versions.find_unchanged("slugify", 1) is None
     assert len(versions) == 0
 
 
-def test_a_version_that_changed_while_it_was_read_is_not_kept(store: Store, home: Path) -> None:
+def test_a_version_that_changed_while_it_was_read_is_not_kept(known: Store, home: Path) -> None:
     def slow(name: str, version: int) -> StoredVersion:
-        stored = store.read_version(name, version)
+        stored = known.read_version(name, version)
         (home / "generated_tools" / "slugify" / "v1" / "tool.py").touch()
         return stored
 
-    versions = LoadedVersions(store.files, slow, settled_s=0)
+    versions = LoadedVersions(known.files, slow, settled_s=0)
     versions.read_version("slugify", 1)
     assert versions.find_unchanged("slugify", 1) is None
 
 
-def test_the_least_recently_used_version_makes_room(store: Store) -> None:
-    store.publish(accepted(), 1)
-    store.publish(accepted(), 2)
-    versions = LoadedVersions(store.files, store.read_version, settled_s=0, at_most=2)
+def test_the_least_recently_used_version_makes_room(known: Store) -> None:
+    known.publish(accepted(), 1)
+    known.publish(accepted(), 2)
+    versions = LoadedVersions(known.files, known.read_version, settled_s=0, at_most=2)
     for version in (1, 2):
         versions.read_version("slugify", version)
     assert versions.find_unchanged("slugify", 1)
