@@ -39,10 +39,31 @@ class TooMany(UsageError):
     """Too much of this is under way; the same request may succeed later."""
 
 
+class QuotaSpent(TooMany):
+    """A principal has reached a limit of its own; the same request may succeed after `retry_after_s` seconds."""
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        super().__init__(message, hint=f"Try again in {retry_after_s:,} s.")
+        self.retry_after_s = retry_after_s
+
+
 class ExtraMissing(UsageError):
     """The feature needs packages that are not installed; the hint is the command that adds them."""
 
     exit_status = 9
+
+
+class InsufficientScope(UsageError):
+    """The token of a client does not allow what it asks for."""
+
+    exit_status = 3
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(
+            f"insufficient_scope: this token lacks the scope `{scope}`.",
+            hint=f"Ask for a token with {scope}.",
+        )
+        self.scope = scope
 
 
 class ToolUnavailable(AlitaError):

@@ -6,13 +6,32 @@ import hashlib
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 T = TypeVar("T")
 USER = "user"
 """The operating-system user: over stdio, at the command line, and in records that name no owner."""
 ANYONE = "anyone"
 """The owner of all that is done over HTTP where no token is asked for."""
+
+
+ScopeName = Literal["call", "make", "manage", "approve"]
+SCOPES: tuple[ScopeName, ...] = get_args(ScopeName)
+"""What a token may allow: to call tools, run code and have tasks solved; to make tools; to change tools that are
+there; to approve what they ask for."""
+
+
+class Principal(NamedTuple):
+    """Who sends requests over HTTP, and what it may do."""
+
+    owner: str
+    scopes: frozenset[str]
+    id: str = ""
+    """Of its token, or of client and grant where an authorization server issued it; empty for the server's own."""
+    issuer: str = ""
+    """The authorization server; empty where there is none."""
+    expires_at: float | None = None
+    """In seconds since 1970."""
 
 
 def team_of(owner: str) -> str:

@@ -35,42 +35,35 @@ def read_small_file(path: Path, *, forbidden: int = 0) -> bytes | None:
         UsageError: it is a link or no regular file, larger than 1 MB, not UTF-8, not the person's alone, or cannot be
             read; no message holds what it contains.
     """
-
-    def refusal(problem: str, hint: str) -> UsageError:
-        return UsageError(f"Cannot use {path}: {problem}.", hint=hint)
-
-    not_regular = refusal("it is not a regular file", "Put a file in its place, or remove it.")
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _SAFELY)) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
-                raise not_regular
-            if os.name == "posix" and forbidden and found.st_uid not in (os.geteuid(), 0):
-                command = f'chown "$(id -un)" {shlex.quote(str(path))}'
-                raise refusal(f"it belongs to another user ({found.st_uid})", f"Run: {command}")
-            if os.name == "posix" and found.st_mode & forbidden:
-                what, mode = "access" if forbidden & 0o044 else "write", stat.S_IMODE(found.st_mode)
-                command = f"chmod 600 {shlex.quote(str(path))}"
-                raise refusal(f"others may {what} it (mode {mode:o})", f"Run: {command}")
+                raise IsADirectoryError
             content = file.read(MAX_BYTES + 1)
+        problem, hint = f"it is larger than {MAX_BYTES >> 20} MB", "Remove what does not belong there."
+        if forbidden and os.name == "posix" and found.st_uid not in (os.geteuid(), 0):
+            problem = f"it belongs to another user ({found.st_uid})"
+            hint = f'Run: chown "$(id -un)" {shlex.quote(str(path))}'
+        elif os.name == "posix" and found.st_mode & forbidden:
+            what, mode = "access" if forbidden & 0o044 else "write", stat.S_IMODE(found.st_mode)
+            problem = f"others may {what} it (mode {mode:o})"
+            hint = f"Run: chmod 600 {shlex.quote(str(path))}"
+        elif len(content) <= MAX_BYTES:
+            content.decode()
+            return content
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except IsADirectoryError:
-        raise not_regular from None
-    except OSError as unreadable:
-        if unreadable.errno in (errno.ELOOP, errno.EMLINK):
-            raise refusal("it is a link", "Put the file itself in its place, or remove it.") from None
-        raise refusal(
-            unreadable.strerror or str(unreadable), "Make it readable for you, or remove it."
-        ) from None
-    if len(content) > MAX_BYTES:
-        raise refusal(f"it is larger than {MAX_BYTES >> 20} MB", "Remove what does not belong there.")
-    try:
-        content.decode()
     except UnicodeDecodeError as wrong:
         line = content.count(b"\n", 0, wrong.start) + 1
-        raise refusal(f"line {line} is not UTF-8 text", "Save it as UTF-8, or remove it.") from None
-    return content
+        problem, hint = f"line {line} is not UTF-8 text", "Save it as UTF-8, or remove it."
+    except OSError as unreadable:
+        problem, hint = unreadable.strerror or str(unreadable), "Make it readable for you, or remove it."
+        if isinstance(unreadable, IsADirectoryError):
+            problem, hint = "it is not a regular file", "Put a file in its place, or remove it."
+        elif unreadable.errno in (errno.ELOOP, errno.EMLINK):
+            problem, hint = "it is a link", "Put the file itself in its place, or remove it."
+    raise UsageError(f"Cannot use {path}: {problem}.", hint=hint)
 
 
 def write_whole(path: Path, content: bytes, *, like: Path | None = None, is_private: bool = False) -> None:

@@ -222,7 +222,9 @@ class Settings(BaseSettings):
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
     metrics: str | None = Field(default=None, pattern=r"^(\[[0-9a-fA-F:]+\]|[\w.-]+):[0-9]{1,5}$")
     """`ADDRESS:PORT` where a server over HTTP has metrics for Prometheus (extra `team`), without a token."""
-    oauth_issuer: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    oauth_issuer: str | None = Field(
+        default=None, pattern=r"^(https://|http://(localhost|127\.0\.0\.1|\[::1\])[:/])\S+$"
+    )
     """Issuer of access tokens (OAuth 2.1) that clients may send, as its metadata names it. Needs `oauth_audience`."""
     oauth_audience: str | None = Field(default=None, pattern=r"^https?://\S+$")
     """URL of this server's `/mcp` as its clients know it, for which the tokens must be issued."""

@@ -37,6 +37,8 @@ class TaskRequest(Value):
     """How many plans the first turn may offer: 0 plain ReAct, 1 without comparison; None: the usual number."""
     memory: bool = True
     """Whether the run recalls and remembers."""
+    makes_tools: bool = True
+    """Whether the run may have tools made."""
 
 
 class Step(Value):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from copy import copy
-from functools import cache, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 from alita_mcp.app.activity import ActivityFeed
 from alita_mcp.app.approvals import Approvals
@@ -36,7 +38,7 @@ from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, find_unknown_settings
-from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, Order, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, Order, SynthesisJob, T, Tool, Wait, open_jobs
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
@@ -89,8 +91,9 @@ class App:
         self.approvals = Approvals(settings, library, jobs, lambda: self.toolsmith, self.alita)
         self._promotion = Promotion(settings.promoted)
         self._views: dict[Library, App] = {}
-        self._open_toolsmith, self._open_code = cache(open_toolsmith), cache(open_code)
-        self._open_programs, self._open_tasks = cache(open_programs), cache(partial(open_tasks, self))
+        self._whole = self
+        self._open_toolsmith, self._open_code, self._open_tasks = open_toolsmith, open_code, open_tasks
+        self._open_programs = open_programs
 
     def seen_by(self, owner: str) -> App:
         """The same App with the library as an owner sees it; see `Library.seen_by`."""
@@ -102,25 +105,25 @@ class App:
             view.library, view._promotion = library, Promotion(self.settings.promoted)  # noqa: SLF001
         return self._views[library]
 
-    @property
+    @cached_property
     def toolsmith(self) -> Toolsmith:
         """Makes tools. Its modules are loaded when it is first used: a client waits for a server's first list."""
-        return self._open_toolsmith()
+        return self._open_toolsmith() if self._whole is self else self._whole.toolsmith
 
-    @property
+    @cached_property
     def code(self) -> CodeRunner:
         """The flow of `run_code`; loaded as the toolsmith is."""
-        return self._open_code()
+        return self._open_code() if self._whole is self else self._whole.code
 
-    @property
+    @cached_property
     def programs(self) -> InlinePrograms:
         """What the library says of programs that clients run in their own shells; loaded as the toolsmith is."""
-        return self._open_programs()
+        return self._open_programs() if self._whole is self else self._whole.programs
 
-    @property
+    @cached_property
     def tasks(self) -> TaskRunner:
         """The flow of `solve_task`; loaded as the toolsmith is."""
-        return self._open_tasks()
+        return self._open_tasks(self) if self._whole is self else self._whole.tasks
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in a stable order."""
@@ -291,7 +294,7 @@ async def open_app(
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
         runs = SharedRunStore(library.storage) if library.storage.database else RunStore()
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
-        jobs = await stack.enter_async_context(open_jobs())
+        jobs = await stack.enter_async_context(_open_jobs(settings, library, serves=serves))
 
         # 2. Tools are made and called. A tool may call others, so brokers and calls need one another.
         writers = roles if roles.is_configured else None
@@ -342,7 +345,7 @@ async def open_app(
         preparation = Preparation(library, sandbox, calls.verifier)
         if serves and settings.prepare:
             background_tasks.start_soon(preparation.run_in_background)
-        yield App(
+        app = App(
             settings,
             library,
             calls,
@@ -355,3 +358,34 @@ async def open_app(
             preparation=preparation,
             activity=activity,
         )
+        if serves:
+            jobs.take_jobs()
+        yield app
+
+
+def _open_jobs(settings: Settings, library: Library, *, serves: bool) -> AbstractAsyncContextManager[Jobs]:
+    """Jobs of this process, or those of a server that shares its library with others."""
+    database = library.storage.database
+    if database is None or not serves:
+        return open_jobs()
+    from alita_mcp.toolsmith.jobs.shared_jobs import open_shared_jobs
+
+    return open_shared_jobs(database, settings.library_url, read_outcome)
+
+
+def read_outcome(tool: Tool, text: str) -> Any:
+    """The outcome of a job of a tool, which another server wrote.
+
+    Raises:
+        ValueError: this version knows no such outcome.
+    """
+    from alita_mcp.agent.values import Solution
+    from alita_mcp.app.code_rights import CodeWaits
+    from alita_mcp.runs.code_run import CodeRunResult
+
+    types: dict[Tool, Any] = {
+        "synthesize_tool": Outcome,
+        "run_code": CodeRunResult | CodeWaits,
+        "solve_task": Solution,
+    }
+    return TypeAdapter[Any](types[tool]).validate_json(text)

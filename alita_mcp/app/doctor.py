@@ -18,7 +18,7 @@ from alita_mcp.extras import EXTRAS, FEATURES, find_extra_problem, find_installa
 from alita_mcp.library.leftovers import find_leftovers, remove_leftovers
 from alita_mcp.library.library import Library
 from alita_mcp.machine import HTTP_CLIENTS, lack_of_descriptors
-from alita_mcp.models.choices import ROLES, Chosen, choose_model
+from alita_mcp.models.choices import ROLES, choose_model
 from alita_mcp.models.trial import try_model
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.sandbox.choose import probe_all
@@ -81,9 +81,9 @@ async def examine_models(settings: Settings, on_stage: ReportStage = ignore_stag
     """Tries each model that is configured with one cheap call; what came of it, and where its key is from."""
     chosen = [choose_model(settings, role) for role in (None, *ROLES)]
     different = {(each.name, each.base_url, each.key_from): each for each in chosen if each is not None}
-    found: list[dict[str, Any]] = []
-
-    async def examine_one(each: Chosen) -> None:
+    found = []
+    await on_stage("model")
+    for each in different.values():
         about: dict[str, Any] = {"model": each.name, "base_url": each.base_url, "setting": each.setting}
         try:
             about["key"] = each.find_key_place()
@@ -91,11 +91,6 @@ async def examine_models(settings: Settings, on_stage: ReportStage = ignore_stag
         except AlitaError as failed:
             about |= {"problem": failed.message, "hint": failed.hint}
         found.append(about)
-
-    await on_stage("model")
-    async with anyio.create_task_group() as tasks:
-        for each in different.values():
-            tasks.start_soon(examine_one, each)
     return sorted(found, key=lambda about: str(about["model"]))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,10 +25,10 @@ from alita_mcp.runs.history.program import MAX_CODE
 from alita_mcp.syntax import module_tree
 from alita_mcp.values import Manifest
 
-LEAST_NODES = 15
+LEAST_NODES = 12
 """Smaller programs, in nodes of their syntax, are typed sooner than a tool is called."""
-SAME_FROM = 0.4
-"""A program and a tool are the same code where so much of each, literals and names aside, is in the other."""
+SAME_FROM = 0.65
+"""A program and a tool are the same code where so much of each is in the other."""
 SHARED_NAMES = {"match": (1, 0.5), "possible": (3, 0.9)}
 """How many of a program's names, and which share of them, are in a tool, by how well that fits the description."""
 MAX_TOOLS = 500
@@ -38,71 +39,48 @@ ctypes ftplib http mkdir multiprocessing os psutil rename request requests rmdir
 socket sqlite3 subprocess to_csv to_json touch unlink write write_bytes write_text writelines
 """.split())  # fmt: skip  # noqa: SIM905
 """Modules and methods of code that changes or reaches something outside, as no tool without grants can."""
-_UNSHAPED = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Constant
 
 
 @dataclass(frozen=True)
 class Outline:
     """What the code of a program or a tool shows of its purpose."""
 
-    shapes: dict[int, int]
-    """Statements and expressions without names and literals, by their hash, each with its number of nodes."""
+    pairs: Counter[tuple[str, str]]
+    """Each node of its syntax with the one that it stands in, without literals, and without names of its own."""
     words: frozenset[str]
     """Names in it, but for those of Python itself."""
     modules: frozenset[str]
     """Imported modules that are not of the standard library."""
-    nodes: int
-
-    def is_same(self, other: Outline) -> bool:
-        """Whether most of the code is the same."""
-        common = sum(size for shape, size in self.shapes.items() if shape in other.shapes)
-        whole = max(sum(self.shapes.values()), sum(other.shapes.values()))
-        return common >= max(LEAST_NODES, SAME_FROM * whole)
 
 
 def outline_of(code: str) -> Outline | None:
     """The outline of a program or a tool; None for one that does not parse."""
     words, modules, bound = set[str](), set[str](), set[str]()
     try:
-        tree = module_tree(code)
-        nodes = list(ast.walk(tree))
-        for node in nodes:
-            match node:
-                case ast.Name(id=name) | ast.Attribute(attr=name):
-                    words.add(name)
-                case ast.Import(names=names) | ast.ImportFrom(names=names):
-                    module = getattr(node, "module", None)
-                    paths = [*(each.name for each in names), module or ""]
-                    words.update(part for path in paths for part in path.split("."))
-                    modules.update(path.partition(".")[0] for path in ([module] if module else paths) if path)
-                    bound.update((each.asname or each.name).partition(".")[0] for each in names)
-        shapes: dict[int, int] = {}
-        _shape(tree, _BUILTINS | bound, shapes)
+        nodes = list(ast.walk(module_tree(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    for node in nodes:
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                words.add(name)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                module = getattr(node, "module", None)
+                paths = [*(each.name for each in names), module or ""]
+                words.update(part for path in paths for part in path.split("."))
+                modules.update(path.partition(".")[0] for path in ([module] if module else paths) if path)
+                bound.update((each.asname or each.name).partition(".")[0] for each in names)
+
+    def label(node: ast.AST) -> str:
+        if isinstance(node, ast.Name):
+            return node.id if node.id in _BUILTINS or node.id in bound else "_"
+        return node.attr if isinstance(node, ast.Attribute) else type(node).__name__
+
+    skipped = ast.Import | ast.ImportFrom | ast.expr_context
+    parts = ((node, part) for node in nodes for part in ast.iter_child_nodes(node))
+    pairs = Counter((label(node), label(part)) for node, part in parts if not isinstance(part, skipped))
     words = {word for word in words if len(word) > 2} - _BUILTINS
-    return Outline(shapes, frozenset(words), frozenset(modules - sys.stdlib_module_names), len(nodes))
-
-
-def _shape(node: ast.AST, kept: frozenset[str], shapes: dict[int, int]) -> tuple[int, int]:
-    """The hash of a node without names, but for the kept ones, and without literals; and its number of nodes."""
-    if isinstance(node, ast.Name | ast.Constant):
-        return hash(node.id if isinstance(node, ast.Name) and node.id in kept else "_"), 1
-    parts, size = [hash(type(node).__name__)], 1
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "ctx", "returns"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                part, nodes = _shape(child, kept, shapes)
-                parts.append(part)
-                size += nodes
-            elif field == "attr":
-                parts.append(hash(child))
-    whole = hash(tuple(parts))
-    if size >= 5 and isinstance(node, ast.stmt | ast.expr) and not isinstance(node, _UNSHAPED):
-        shapes[whole] = size
-    return whole, size
+    return Outline(pairs, frozenset(words), frozenset(modules - sys.stdlib_module_names))
 
 
 class InlinePrograms:
@@ -122,7 +100,11 @@ class InlinePrograms:
         No words of a tool's author are in it but the names of the tool and its parameters.
         """
         if event == "PostToolUse":
-            hint = await self.record_program(code)
+            # A program that could be a tool counts; once it came back, the answer is how to keep it as one.
+            program = await self._outline(code)
+            if program is None or program.modules or program.words & _ACTING:
+                return ""
+            hint = await anyio.to_thread.run_sync(self._hints.add_seen, code, USER)
             return f"alita: {hint}." if hint else ""
         entry = await self.find_tool(code, description)
         if entry is None:
@@ -144,7 +126,8 @@ class InlinePrograms:
         # 1. It is the code of a tool, once more.
         tools = await self._read_outlines()
         for entry, tool in tools.values():
-            if program.is_same(tool):
+            most = max(program.pairs.total(), tool.pairs.total())
+            if (program.pairs & tool.pairs).total() >= SAME_FROM * most:
                 return entry
         # 2. A tool is described as it is, and shares its names.
         if not description.strip() or program.words & _ACTING:
@@ -159,17 +142,10 @@ class InlinePrograms:
                 return entry
         return None
 
-    async def record_program(self, code: str) -> str:
-        """Counts a program that could be a tool; returns how to keep it as one, once it came back."""
-        program = await self._outline(code)
-        if program is None or program.modules or program.words & _ACTING:
-            return ""
-        return await anyio.to_thread.run_sync(self._hints.add_seen, code, USER)
-
     async def _outline(self, code: str) -> Outline | None:
         """The outline of a program that is neither too long nor too small to be a tool."""
         program = await anyio.to_thread.run_sync(outline_of, code) if len(code) <= MAX_CODE else None
-        return program if program and program.nodes >= LEAST_NODES else None
+        return program if program and program.pairs.total() >= LEAST_NODES else None
 
     async def _read_outlines(self) -> dict[str, tuple[CatalogueEntry, Outline]]:
         """The verified tools without grants that can run here, with what their code shows."""

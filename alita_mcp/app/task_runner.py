@@ -92,11 +92,15 @@ class TaskRunner:
         """
         if self._models is None:
             raise no_model_for_tasks(self.settings)
+        if uploads is not None and not request.files:
+            await _remove_folder(uploads)
+            uploads = None
         order = Order(
             id=secrets.token_hex(16),  # nobody can guess it
             tool="solve_task",
             owner=identity.owner,
             key=key,
+            is_bound=bool(request.files),
             request={
                 "task": request.model_dump(mode="json"),
                 "identity": identity,
@@ -164,7 +168,14 @@ class TaskRunner:
                 )
                 models = role_models.open_models(meter)
                 parts = RunParts(
-                    abilities=RunAbilities(flows, workspace, identity._replace(key=""), ignore_stage, shown),
+                    abilities=RunAbilities(
+                        flows,
+                        workspace,
+                        identity._replace(key=""),
+                        ignore_stage,
+                        shown,
+                        makes_tools=request.makes_tools,
+                    ),
                     models=models,
                     implementer=models.role("implementer"),
                     meter=meter,
@@ -173,7 +184,7 @@ class TaskRunner:
                     memory=memory if self.settings.memory else None,
                     ask=ask,
                     searches=bool(flows.web.backends),
-                    builds=self.settings.policy != "locked",
+                    builds=request.makes_tools and self.settings.policy != "locked",
                     past_runs=partial(self.runs_of(identity.owner).list, PAST_RUNS),
                     plans=self.settings.limits.task_plans if request.plans is None else request.plans,
                 )

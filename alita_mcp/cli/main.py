@@ -26,6 +26,7 @@ from cyclopts import (
 from alita_mcp import __version__
 from alita_mcp.cli.demo.command import demo
 from alita_mcp.cli.library.approve import approve, revoke
+from alita_mcp.cli.library.copying import LIBRARY_ACTIONS
 from alita_mcp.cli.library.find import list_tools, log, search, show
 from alita_mcp.cli.library.review import review
 from alita_mcp.cli.library.run import run
@@ -42,6 +43,7 @@ from alita_mcp.cli.status import status
 from alita_mcp.cli.tasks.memory import memory
 from alita_mcp.cli.tasks.runs import show_runs
 from alita_mcp.cli.tasks.solve import OpenFlow, open_task_runner, solve
+from alita_mcp.cli.token import TOKEN_ACTIONS
 from alita_mcp.cli.ui import ui
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
 from alita_mcp.machine import HTTP_CLIENTS, edge_error, lack_of_descriptors
@@ -93,12 +95,19 @@ def build_app() -> App:
     )
     tool = App("tool", "Pin, disable, delete, roll back, export or import a tool, and more.", **settings)
     add_commands(tool, ACTIONS, Group("Actions", sort_key=0))
+    library = App("library", "Copy the library to PostgreSQL, or back.", **settings)
+    add_commands(library, LIBRARY_ACTIONS, Group("Actions", sort_key=0))
+    token = App("token", "Make, list or revoke tokens of HTTP clients of a shared library.", **settings)
+    add_commands(token, TOKEN_ACTIONS, Group("Actions", sort_key=0))
     for place, (title, commands) in enumerate(GROUPS.items()):
         group = Group(title, sort_key=place)
         add_commands(app, commands, group)
-        if title == "Library":
-            tool.group, tool.sort_key = (group,), len(commands)
-            app.command(tool)
+        for number, (title_of, actions) in enumerate(
+            (("Library", tool), ("Library", library), ("Server", token))
+        ):
+            if title == title_of:
+                actions.group, actions.sort_key = (group,), len(commands) + number
+                app.command(actions)
     app.register_install_completion_command(
         help="Install completion for bash, zsh, fish or PowerShell.", group=GLOBAL_OPTIONS.name
     )

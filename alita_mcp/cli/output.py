@@ -66,38 +66,33 @@ class Output:
         answer = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
         return answer.strip().lower() in ("y", "yes")
 
-    def ask(self, question: str, default: str = "") -> str:
+    def ask(
+        self, question: str, default: str = "", *, choices: list[str] | None = None, unseen: bool = False
+    ) -> str:
         """The line that a person types after a question, or the default where it is empty.
-
-        Raises:
-            Cancelled: there is no more input.
-        """
-        shown = f"{question} [{default}]: " if default else f"{question}: "
-        print(spell_hidden(shown), end="", file=sys.stderr, flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            raise Cancelled("The input ended before every question was answered.")
-        return line.strip() or default
-
-    def ask_yes(self, question: str, *, default: bool = True) -> bool:
-        """Whether a person says yes to a question."""
-        while True:
-            answer = self.ask(f"{question} (y/n)", "y" if default else "n").lower()
-            if answer in ("y", "yes", "n", "no"):
-                return answer.startswith("y")
-
-    def ask_unseen(self, question: str) -> str:
-        """The line that a person types without seeing it.
 
         Raises:
             Cancelled: there is no more input.
         """
         import getpass
 
+        from rich.console import Console
+        from rich.prompt import Prompt
+        from rich.text import Text
+
+        plain = Console(stderr=True, color_system=None)
         try:
-            return getpass.getpass(f"{question} (not shown): ", stream=sys.stderr)
+            if unseen:
+                return getpass.getpass(f"{question} (not shown): ", stream=sys.stderr)
+            return Prompt(
+                Text(spell_hidden(question)), console=plain, choices=choices, show_default=bool(default)
+            )(default=default).strip()
         except EOFError:
             raise Cancelled("The input ended before every question was answered.") from None
+
+    def ask_yes(self, question: str, *, default: bool = True) -> bool:
+        """Whether a person says yes to a question."""
+        return self.ask(question, "y" if default else "n", choices=["y", "n"]) == "y"
 
     @contextmanager
     def progress(self, title: str) -> Iterator[ReportStage]:

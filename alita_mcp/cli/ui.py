@@ -12,7 +12,7 @@ from alita_mcp.cli.output import Printer
 from alita_mcp.cli.parameters import parse_whole
 
 if TYPE_CHECKING:
-    from alita_mcp.settings import Settings
+    pass
 
 PORT = 8764
 Port = Annotated[int, Parameter(converter=parse_whole, validator=Number(gte=0, lte=65_535))]
@@ -46,11 +46,8 @@ def ui(*, port: Port = PORT, output: Printer) -> int:
         else:
             output.print_result({"url": link}, link)
             return 0
-    return serve_pages(settings, port, output)
 
-
-def serve_pages(settings: Settings, port: int, output: Printer) -> int:
-    """Serves the pages in this process until a signal; returns the exit status."""
+    # None is shared: this process serves the pages until a signal.
     import anyio
 
     from alita_mcp.server.build import build_server
@@ -65,4 +62,4 @@ def serve_pages(settings: Settings, port: int, output: Printer) -> int:
             output.print_result({"url": link}, link)
             return await wait_for_signal("alita: serving the pages until Ctrl-C\n")
 
-    leave(anyio.run(serve))
+    return leave(anyio.run(serve))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from alita_mcp.clients.table import CLIENTS, KEY, Client, Launch, Remote
 from alita_mcp.errors import UsageError
@@ -20,16 +20,6 @@ BACKUP = ".alita-backup"
 HIDDEN = "***"
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH", "COOKIE", "'ENV", "HEADERS")
 """In the names that lead to a text."""
-
-
-class FoundClient(NamedTuple):
-    """A client on this machine."""
-
-    client: Client
-    is_wired: bool
-    """Whether our entry is in its file."""
-    problem: str
-    """Why its file cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +65,15 @@ class Change:
         return "\n".join(difflib.unified_diff(old, new, was, now, lineterm="", n=1))
 
 
-def find_clients() -> list[FoundClient]:
-    """The clients on this machine, and whether our entry is in their files."""
+def find_clients() -> list[tuple[Client, bool, str]]:
+    """The clients on this machine, whether our entry is in their files, and why a file cannot be read."""
     found = []
     for client in CLIENTS.values():
         if client.is_here():
             try:
-                found.append(FoundClient(client, _open(client, None).present is not None, ""))
+                found.append((client, _open(client, None).present is not None, ""))
             except UsageError as unreadable:
-                found.append(FoundClient(client, False, str(unreadable)))
+                found.append((client, False, str(unreadable)))
     return found
 
 

@@ -9,7 +9,6 @@ import json
 import shlex
 import sys
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 
 from alita_mcp import __version__
@@ -19,6 +18,8 @@ from alita_mcp.errors import UsageError
 from alita_mcp.private_files import read_small_file, write_whole
 
 ORIGIN = "alita-mcp-server"
+SKILL = Path(__file__).with_name("SKILL.md")
+"""When to search, when to make a tool, and how."""
 SHARED_SKILL = Path("~/.agents/skills", KEY, "SKILL.md")
 """Read by several clients."""
 HOOK = "alita_mcp.server.transports.local.hook"
@@ -34,9 +35,9 @@ def plan_own_files(change: Change) -> dict[Path, bytes | None]:
     if change.client.name == PLUGIN:
         wanted = plugin_files(change.file)
     elif change.client.name in READS_SKILLS:
-        others = {each.client.name for each in find_clients() if each.is_wired} - {change.client.name}
+        others = {each.name for each, is_wired, _ in find_clients() if is_wired} - {change.client.name}
         if not (remove and others & READS_SKILLS):
-            wanted = {SHARED_SKILL.expanduser(): skill()}
+            wanted = {SHARED_SKILL.expanduser(): SKILL.read_bytes()}
     planned = {}
     for file, content in wanted.items():
         before, after = read_small_file(file), None if remove else content
@@ -66,11 +67,6 @@ def apply_own_files(planned: dict[Path, bytes | None]) -> None:
                 folder.rmdir()
 
 
-def skill() -> bytes:
-    """The skill: when to search, when to make a tool, and how."""
-    return files("alita_mcp.clients").joinpath("SKILL.md").read_bytes()
-
-
 def plugin_files(configuration: Path) -> dict[Path, bytes]:
     """Claude Code's plugin but for its configuration, in which the hooks read which settings its server gets."""
     command = shlex.join([sys.executable, "-I", "-m", HOOK, str(configuration)])
@@ -80,7 +76,7 @@ def plugin_files(configuration: Path) -> dict[Path, bytes]:
     hooks = {"description": about, "hooks": {"PreToolUse": [hook], "PostToolUse": [hook]}}
     folder = configuration.parent
     return {
-        folder / "skills" / KEY / "SKILL.md": skill(),
+        folder / "skills" / KEY / "SKILL.md": SKILL.read_bytes(),
         folder / "hooks" / "hooks.json": json.dumps(hooks, indent=2).encode(),
         folder / ".claude-plugin" / "plugin.json": json.dumps(plugin, indent=2).encode(),
     }

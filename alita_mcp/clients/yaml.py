@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
-from yaml.nodes import CollectionNode, MappingNode, Node
+from yaml.nodes import CollectionNode, MappingNode
 
 
 def read(text: bytes) -> dict[str, Any]:
@@ -18,10 +18,6 @@ def read(text: bytes) -> dict[str, Any]:
     """
     try:
         value = yaml.safe_load(text.decode())
-    except yaml.MarkedYAMLError as broken:
-        mark = broken.problem_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ValueError(f"{where}{broken.problem}") from broken
     except yaml.YAMLError as broken:
         raise ValueError(" ".join(str(broken).split())) from broken
     if value is not None and not isinstance(value, dict):
@@ -30,27 +26,43 @@ def read(text: bytes) -> dict[str, Any]:
 
 
 def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
-    """The document with a value at a path; the mappings that lead there are made where they are missing."""
+    """The document with a value at a path; the mappings that lead there are made where they are missing.
+
+    A new member comes first in its mapping.
+    """
     source = text.decode()
     newline = "\r\n" if "\r\n" in source else "\n"
-    node: Any = _compose(source)
+    node: Any = yaml.compose(source, Loader=yaml.SafeLoader)
     owner: Any = None
-    for place, key in enumerate(path):
-        found = _member(node, key)
-        if found is None:
-            for name in reversed(path[place + 1 :]):
-                value = {name: value}
-            return _insert(source, node, owner, key, value, newline).encode()
+    keys = [*path]
+    while keys and (found := _member(node, keys[0])):
         owner, node = found
-    # The value of a member, in one line.
-    end = _end(source, node, owner)
-    return (source[: owner.end_mark.index] + ": " + _flow(value) + source[end:]).encode()
+        keys.pop(0)
+    if not keys:
+        end = _end(source, node, owner)
+        return (source[: owner.end_mark.index] + ": " + _in_one_line(value) + source[end:]).encode()
+    for name in reversed(keys[1:]):
+        value = {name: value}
+    if isinstance(node, CollectionNode) and node.flow_style:
+        at = node.start_mark.index + 1
+        added = f"{json.dumps(keys[0])}: {_in_one_line(value)}{', ' if node.value else ''}"
+    else:
+        # Below the line of the key; a whole document has no key, so there ours comes last.
+        column = node.start_mark.column if owner and isinstance(node, CollectionNode) else 2 * bool(owner)
+        at = _after_line(source, owner.end_mark.index, column) if owner else len(source)
+        lines = yaml.safe_dump(
+            {keys[0]: value}, sort_keys=False, allow_unicode=True, width=2**20
+        ).splitlines()
+        added = "".join(" " * column + line + newline for line in lines)
+        if source[:at] and not source[:at].endswith("\n"):
+            added = newline + added
+    return (source[:at] + added + source[at:]).encode()
 
 
 def drop(text: bytes, path: Sequence[str]) -> bytes:
     """The document without the member at a path, which is there, and without the comments inside it."""
     source = text.decode()
-    node: Any = _compose(source)
+    node: Any = yaml.compose(source, Loader=yaml.SafeLoader)
     key: Any = None
     around, owner = node, None
     for word in path:
@@ -64,39 +76,11 @@ def drop(text: bytes, path: Sequence[str]) -> bytes:
         if after.startswith(","):
             return (before + after[1:].lstrip()).encode()
         return (before.rstrip().removesuffix(",") + source[end:]).encode()
-    start = source.rfind("\n", 0, start) + 1
-    end = _after_comments(source, end, around.start_mark.column)
+    start, end = source.rfind("\n", 0, start) + 1, _after_line(source, end, around.start_mark.column)
     if len(around.value) == 1 and owner is not None:
         colon = source.index(":", owner.end_mark.index) + 1
         return (source[:colon] + " {}" + source[colon:start] + source[end:]).encode()
     return (source[:start] + source[end:]).encode()
-
-
-def _insert(source: str, node: Any, owner: Any, key: str, value: Any, newline: str) -> str:
-    """The document with a new member of a collection; `owner` is the key that the collection is the value of.
-
-    1. The collection is in flow style: ours comes first in it.
-    2. It is written in lines: ours comes last, indented as the others.
-    3. There is no value yet: ours makes it one, below its key.
-    """
-    if isinstance(node, CollectionNode) and node.flow_style:
-        member = f"{json.dumps(key)}: {_flow(value)}"
-        at = node.start_mark.index + 1
-        return source[:at] + member + (", " if node.value else "") + source[at:]
-    if isinstance(node, CollectionNode):
-        column = node.start_mark.column
-        at = _after_comments(source, _end(source, node, owner), column)
-    else:
-        column = owner.start_mark.column + 2 if owner else 0
-        at = _line_end(source, owner.end_mark.index) if owner else len(source)
-    lines = yaml.safe_dump({key: value}, sort_keys=False, allow_unicode=True, width=2**20).splitlines()
-    added = "".join(" " * column + line + newline for line in lines)
-    gap = newline if source[:at] and not source[:at].endswith("\n") else ""
-    return source[:at] + gap + added + source[at:]
-
-
-def _compose(source: str) -> Node | None:
-    return yaml.compose(source, Loader=yaml.SafeLoader)
 
 
 def _member(node: Any, key: str) -> tuple[Any, Any] | None:
@@ -115,18 +99,13 @@ def _end(source: str, node: Any, key: Any) -> int:
     return max(start, len(source[: node.end_mark.index].rstrip()))  # the marks of an alias are its anchor's
 
 
-def _line_end(source: str, index: int) -> int:
-    at = source.find("\n", index)
-    return len(source) if at < 0 else at + 1
+def _after_line(source: str, index: int, column: int) -> int:
+    """The start of the next line that is not a comment indented by more than `column`."""
+    end = (source.find("\n", index) + 1) or len(source)
+    while source[end:].startswith(" " * (column + 1)) and source[end:].lstrip(" ").startswith("#"):
+        end = (source.find("\n", end) + 1) or len(source)
+    return end
 
 
-def _after_comments(source: str, index: int, column: int) -> int:
-    """The start of the first line after a position that is not a comment indented by more than `column`."""
-    at = _line_end(source, index)
-    while source[at:].startswith(" " * (column + 1)) and source[at:].lstrip(" ").startswith("#"):
-        at = _line_end(source, at)
-    return at
-
-
-def _flow(value: Any) -> str:
+def _in_one_line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)

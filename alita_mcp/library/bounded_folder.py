@@ -1,20 +1,19 @@
-"""Folder of bounded files, the user's alone to read."""
+"""Bounded files in a folder, the user's alone to read."""
 
 from __future__ import annotations
 
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import hold_lock
-from alita_mcp.library.bounded_files import StoredFile
 from alita_mcp.library.disk import read_plain_file
 from alita_mcp.machine import unusable
 from alita_mcp.owners import USER, choose_surplus
@@ -24,18 +23,28 @@ _OWNED = "~"
 """Ends the mark of the owner in the names of files that are not the user's."""
 
 
-class BoundedFolder:
-    """The `BoundedFiles` of one machine."""
+class StoredFile(NamedTuple):
+    """A file as it was read."""
 
-    def __init__(self, folder: Path, max_files: int, max_bytes: int, lock: Path) -> None:
-        """`lock` is the file that processes lock to replace one."""
+    name: str
+    owner: str
+    """As the store knows it; the owner that a file was written for may be spelled otherwise."""
+    content: bytes
+
+
+class BoundedFolder:
+    """Files by owner and name, written whole, of which the newest are kept; several processes may share them.
+
+    All of it blocks. What writes raises LibraryError where the disk, or the database of `BoundedRows`, refuses.
+    """
+
+    def __init__(self, folder: Path, max_files: int, max_bytes: int) -> None:
         self._folder = folder
-        self._lock = lock
         self._max_files = max_files
         self._max_bytes = max_bytes
 
     def write_file(self, name: str, content: bytes, owner: str) -> bool:
-        """As `BoundedFiles` says."""
+        """Writes a file and removes the oldest ones that are too many; False where it has no room itself."""
         name = _mark(owner) + name
         unfinished = self._folder / f"{secrets.token_hex(8)}.part"
         with self._translate_errors():
@@ -50,13 +59,13 @@ class BoundedFolder:
             return name not in self._make_room(owner)
 
     def read_file(self, name: str, owner: str) -> bytes | None:
-        """As `BoundedFiles` says; a link in its place is none."""
+        """An owner's file; None where there is none that can be read."""
         with suppress(LibraryError, OSError):
             return read_plain_file(self._folder / (_mark(owner) + name), self._max_bytes)
         return None
 
     def newest(self, pattern: str, owner: str | None, limit: int) -> list[StoredFile]:
-        """As `BoundedFiles` says."""
+        """The newest files whose names match, of an owner or of all (None), the newest last; `*` is any text."""
         mark = None if owner is None else _mark(owner)
         found = (
             StoredFile(name.removeprefix(whose), unquote(whose.removesuffix(_OWNED)) or USER, content)
@@ -68,24 +77,17 @@ class BoundedFolder:
         return [*islice(found, limit)][::-1]
 
     def replace_file(self, file: StoredFile, content: bytes | None) -> bool:
-        """As `BoundedFiles` says."""
-        with hold_lock(self._lock, LOCK_TIMEOUT_S), self._translate_errors():
+        """Writes (None: removes) a file that still is as it was read, and makes it the newest; False where it is not.
+
+        Of several that replace one, one wins.
+        """
+        with hold_lock(self._folder.with_suffix(".lock"), LOCK_TIMEOUT_S), self._translate_errors():
             if self.read_file(file.name, file.owner) != file.content:
                 return False
             if content is not None:
                 return self.write_file(file.name, content, file.owner)
             (self._folder / (_mark(file.owner) + file.name)).unlink(missing_ok=True)
             return True
-
-    def touch(self, name: str, owner: str) -> None:
-        """As `BoundedFiles` says."""
-        with suppress(OSError):
-            os.utime(self._folder / (_mark(owner) + name))
-
-    def clear(self) -> None:
-        """As `BoundedFiles` says."""
-        with self._translate_errors(), suppress(FileNotFoundError):
-            shutil.rmtree(self._folder)
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:

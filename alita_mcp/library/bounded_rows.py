@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from alita_mcp.library.bounded_files import StoredFile
+from alita_mcp.library.bounded_folder import StoredFile
 from alita_mcp.owners import choose_surplus
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BoundedRows:
-    """The `BoundedFiles` of several servers."""
+    """The same as `BoundedFolder`, of several servers."""
 
     def __init__(self, database: Database, kind: str, max_files: int, max_bytes: int) -> None:
         self._database = database
@@ -22,7 +22,7 @@ class BoundedRows:
         self._max_bytes = max_bytes
 
     def write_file(self, name: str, content: bytes, owner: str) -> bool:
-        """As `BoundedFiles` says."""
+        """As `BoundedFolder` says."""
         with self._database.transaction() as connection:
             connection.execute(
                 """
@@ -55,12 +55,12 @@ class BoundedRows:
         return (owner, name) not in surplus
 
     def read_file(self, name: str, owner: str) -> bytes | None:
-        """As `BoundedFiles` says."""
+        """As `BoundedFolder` says."""
         found = self.newest(name, owner, 1)
         return found[0].content if found else None
 
     def newest(self, pattern: str, owner: str | None, limit: int) -> list[StoredFile]:
-        """As `BoundedFiles` says."""
+        """As `BoundedFolder` says."""
         escaped = re.sub(r"([\\%_])", r"\\\1", pattern).replace("*", "%")
         with self._database.transaction() as connection:
             rows = connection.execute(
@@ -73,7 +73,7 @@ class BoundedRows:
         return [StoredFile(**row) for row in reversed(rows)]
 
     def replace_file(self, file: StoredFile, content: bytes | None) -> bool:
-        """As `BoundedFiles` says."""
+        """As `BoundedFolder` says."""
         place = (self._kind, file.owner, file.name, file.content)
         with self._database.transaction() as connection:
             if content is None:
@@ -89,16 +89,3 @@ class BoundedRows:
                     (content, *place),
                 )
         return done.rowcount == 1
-
-    def touch(self, name: str, owner: str) -> None:
-        """As `BoundedFiles` says."""
-        with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE kept SET used = DEFAULT WHERE kind = %s AND owner = %s AND name = %s",
-                (self._kind, owner, name),
-            )
-
-    def clear(self) -> None:
-        """As `BoundedFiles` says."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM kept WHERE kind = %s", (self._kind,))

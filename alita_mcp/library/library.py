@@ -358,10 +358,10 @@ class Library:
         except LibraryError as failure:
             _log.warning("%s Not journalled: %s %s %s", failure, event, name or "", detail)
 
-    def journal(self, limit: int = 100, event: str | None = None, after: int = 0) -> list[JournalRow]:
-        """The newest events first, all or those of one kind, and only those `after` the row of an id."""
+    def journal(self, limit: int = 100, event: str | None = None) -> list[JournalRow]:
+        """The newest events first, all or those of one kind."""
         self._write_calls()
-        return self._store.catalogue.journal(limit, event, after)
+        return self._store.catalogue.journal(limit, event)
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
         """The tools that serve a need, and how sure that is."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.bounded_files import BoundedFiles
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.bounded_rows import BoundedRows
 from alita_mcp.settings import Settings
@@ -18,7 +17,7 @@ from alita_mcp.settings import Settings
 if TYPE_CHECKING:
     from alita_mcp.postgres.database import Database
 
-LOCK = "library.lock"
+BoundedFiles = BoundedFolder | BoundedRows
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Storage:
         """The files of one kind, which is the name of their folder in the home; nothing is read or made."""
         if self.database is not None:
             return BoundedRows(self.database, kind, max_files, max_bytes)
-        return BoundedFolder(self.home / kind, max_files, max_bytes, self.home / LOCK)
+        return BoundedFolder(self.home / kind, max_files, max_bytes)
 
     def ensure_secret(self, name: str) -> str:
         """The secret of a name that all servers of a shared library agree on; made where there is none.
@@ -54,12 +53,7 @@ class Storage:
 
 @contextmanager
 def open_storage(settings: Settings) -> Iterator[Storage]:
-    """The storage that the settings name; connections are closed with it.
-
-    Raises:
-        LibraryError: the database of a shared library cannot be reached, or is of a newer version.
-        ExtraMissing: there is one, and the extra `team` is not installed.
-    """
+    """The storage that the settings name; raises LibraryError or ExtraMissing where its database cannot be used."""
     if not settings.library_url:
         yield Storage(settings.home)
         return

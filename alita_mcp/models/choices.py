@@ -63,15 +63,17 @@ class Chosen(Value):
         return f"{self.key_variable} at {parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
     def find_key_place(self) -> str:
-        """Where its key comes from, for people; empty where there is none. No key is read.
+        """Where its key comes from, for people; empty where there is none. No keyring is asked.
 
         Raises:
             UsageError: the file of stored keys cannot be used.
         """
         if key_from(self.key_variable):
             return self.key_variable
-        kept = stored_keys(self.home).get(self.stored_as) if self.home is not None else None
-        return {"keyring": "the system keyring", "file": f"{self.home}/{KEYS_FILE}", None: ""}[kept]
+        kept = stored_keys(self.home) if self.home is not None else {}
+        if self.stored_as not in kept:
+            return ""
+        return "the system keyring" if kept[self.stored_as] is None else f"{self.home}/{KEYS_FILE}"
 
     def find_key_to_send(self) -> str | None:
         """The key to hand to litellm; None: litellm looks for the provider's. May wait for the system keyring.

@@ -11,7 +11,6 @@ import json
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.file_locks import hold_lock
@@ -24,8 +23,6 @@ SERVICE = "alita-mcp"
 """Our name in the system keyring."""
 MAX_KEY = 4_096
 LOCK_WITHIN_S = 10.0
-
-Place = Literal["keyring", "file"]
 
 
 def check_key(text: str) -> str:
@@ -43,17 +40,8 @@ def check_key(text: str) -> str:
     return key
 
 
-def stored_keys(home: Path) -> dict[str, Place]:
-    """Where each key is stored; no key is read.
-
-    Raises:
-        UsageError: the file cannot be used.
-    """
-    return {name: "keyring" if entry is None else "file" for name, entry in _read_file(home).items()}
-
-
-def store_key(home: Path, name: str, key: str) -> Place:
-    """Stores a key: in the system keyring, where one takes it, else in the file.
+def store_key(home: Path, name: str, key: str) -> str:
+    """Stores a key: in the system keyring, where one takes it, else in the file; returns which, for people.
 
     Raises:
         UsageError: the file cannot be used; it is as before.
@@ -62,11 +50,18 @@ def store_key(home: Path, name: str, key: str) -> Place:
     """
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with hold_lock(home / f"{KEYS_FILE}.lock", LOCK_WITHIN_S):
-        entries = _read_file(home)
-        entries[name] = None if _offer_to_keyring(_account(home, name), key) else key
+        entries = stored_keys(home)
+        entries[name] = key
+        with suppress(Exception):  # back ends of keyring raise whatever their libraries raise
+            import keyring
+
+            account = f"{name} of {home}"
+            keyring.set_password(SERVICE, account, key)
+            if keyring.get_password(SERVICE, account) == key:
+                entries[name] = None
         text = json.dumps(entries, indent=2) + "\n"
         write_whole(home / KEYS_FILE, text.encode(), is_private=True)
-    return "file" if entries[name] else "keyring"
+    return f"{home / KEYS_FILE}, which only you can read" if entries[name] else "the system keyring"
 
 
 def find_key(home: Path, name: str) -> str | None:
@@ -76,16 +71,32 @@ def find_key(home: Path, name: str) -> str | None:
         UsageError: the file cannot be used.
         ModelError: the system keyring does not give the key.
     """
-    entries = _read_file(home)
+    entries = stored_keys(home)
     if name not in entries:
         return None
-    key = entries[name] or _ask_keyring(_account(home, name), name)
+    key, problem = entries[name], "it is not there any more"
+    try:
+        if key is None:
+            import keyring
+
+            key = keyring.get_password(SERVICE, f"{name} of {home}")
+    except Exception as failure:  # noqa: BLE001 - its back ends raise whatever their libraries raise
+        problem = type(failure).__name__
+    if not key:
+        raise ModelError(
+            f"The system keyring does not give the key {name}: {problem}.",
+            hint=f"Unlock the keyring, set {name.partition(' ')[0]}, or store the key again with `alita setup`.",
+        )
     keys_in_use().add(key)
     return key
 
 
-def _read_file(home: Path) -> dict[str, str | None]:
-    """The keys by name; None for one that the system keyring has."""
+def stored_keys(home: Path) -> dict[str, str | None]:
+    """The keys in the file by name; None for one that the system keyring has.
+
+    Raises:
+        UsageError: the file cannot be used.
+    """
     path = home / KEYS_FILE
     text = read_private_file(path, holds_secrets=True)
     if text is None:
@@ -97,34 +108,4 @@ def _read_file(home: Path) -> dict[str, str | None]:
     raise UsageError(
         f"Cannot use {path}: it is not as `alita setup` writes it.",
         hint='Write {"NAME": "key"} into it, or remove it and run `alita setup` again.',
-    )
-
-
-def _account(home: Path, name: str) -> str:
-    return f"{name} of {home}"
-
-
-def _offer_to_keyring(account: str, key: str) -> bool:
-    """Whether the system keyring took a key; one that does not give it back did not."""
-    try:
-        import keyring
-
-        keyring.set_password(SERVICE, account, key)
-        return keyring.get_password(SERVICE, account) == key
-    except Exception:  # noqa: BLE001 - its back ends raise whatever their libraries raise
-        return False
-
-
-def _ask_keyring(account: str, name: str) -> str:
-    problem = "it is not there any more"
-    try:
-        import keyring
-
-        if key := keyring.get_password(SERVICE, account):
-            return key
-    except Exception as failure:  # noqa: BLE001 - its back ends raise whatever their libraries raise
-        problem = type(failure).__name__
-    raise ModelError(
-        f"The system keyring does not give the key {name}: {problem}.",
-        hint=f"Unlock the keyring, set {name.partition(' ')[0]}, or store the key again with `alita setup`.",
     )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import re
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -42,8 +44,12 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         self._closed = threading.Event()
+        self._waking, self._end = socket.socketpair()
         self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
+        self.heard_at: dict[str, float] = {}
+        """When each channel's listener took in last what others did, on the monotonic clock."""
+        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say it, once
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
@@ -116,39 +122,41 @@ class Database:
                     if self._away_since is not None:
                         _log.warning("%s is back.", self.name)
                     self._away_since = None
-                    _hear(heard, None)
-                    self._hear_notices(connection, heard)
+                    self._hear(channel, heard, None)
+                    self._hear_notices(connection, channel, heard)
             except psycopg.Error as error:
                 if self._away_since is None:
                     _log.warning("%s", _explain(error, self.name))
                     self._away_since = time.monotonic()
                 self._closed.wait(1.0)
 
-    def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:
-        last = 0.0
+    def _hear_notices(
+        self, connection: psycopg.Connection[Any], channel: str, heard: Callable[[str | None], Any]
+    ) -> None:
+        look_at, places = time.monotonic() + POLL_S, [connection.fileno(), self._waking.fileno()]
         while not self._closed.is_set():
-            is_quiet = True
-            for notice in connection.notifies(timeout=0.5, stop_after=1):
-                is_quiet = False
-                _hear(heard, notice.payload)
-            last = last + 0.5 if is_quiet else 0.0
-            if last >= POLL_S:
-                last = 0.0
-                _hear(heard, None)
+            select.select(places, [], [], max(0.0, look_at - time.monotonic()))
+            for notice in connection.notifies(timeout=0):
+                self._hear(channel, heard, notice.payload)
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + POLL_S
+                self._hear(channel, heard, None)
+
+    def _hear(self, channel: str, heard: Callable[[str | None], Any], text: str | None) -> None:
+        try:
+            heard(text)
+            self.heard_at[channel] = time.monotonic()
+        except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
+            _log.warning("Cannot take in what another server changed: %s", failure)
 
     def close(self) -> None:
         """Closes all connections; safe to call twice."""
         self._closed.set()
+        self._end.close()
         for thread in self._listeners:
             thread.join(CONNECT_S)
+        self._waking.close()
         self._pool.close()
-
-
-def _hear(heard: Callable[[str | None], Any], text: str | None) -> None:
-    try:
-        heard(text)
-    except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
-        _log.warning("Cannot take in what another server changed: %s", failure)
 
 
 def _explain(error: psycopg.Error | PoolTimeout, name: str) -> LibraryError:
@@ -162,7 +170,10 @@ def _explain(error: psycopg.Error | PoolTimeout, name: str) -> LibraryError:
         return LibraryError(f"The library at {name} has no room: {said}.", hint="Nothing was changed.")
     if state == "57014":
         return LibraryError(f"The library at {name} is too slow.", hint="Nothing was changed. Try again.")
-    if not state or state.startswith(("08", "28", "3D", "57P")):
+    is_ours = isinstance(
+        error, psycopg.DataError
+    )  # a value of ours that no database takes, which has no state
+    if (not state and not is_ours) or state.startswith(("08", "28", "3D", "57P")):
         return LibraryError(
             f"The library at {name} cannot be reached: {said}.",
             hint="Tools that are known here can still be called. Look at ALITA_LIBRARY and at the database; try again.",

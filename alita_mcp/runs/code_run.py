@@ -7,7 +7,7 @@ import keyword
 import re
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.private_text import holds_secret
@@ -74,6 +74,8 @@ class Figure(Value):
 
 class WrittenFile(Value):
     """File that code left in its scratch folder, or a figure that is too large for a reply."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     name: str
     """Path below the folder."""

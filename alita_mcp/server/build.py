@@ -145,7 +145,11 @@ def build_server(
     call_tool = late(lambda loaded: loaded.tools.call_tool)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
-    tasks.install(server)
+
+    async def resume(ctx: Context, task_id: str) -> None:
+        await (parts or await get_parts()).tools.resume_task(ctx, task_id)
+
+    tasks.install(server, resume)
     security = RequestStateSecurity(keys=[state_key]) if state_key else RequestStateSecurity.ephemeral()
     sealing = RequestStateBoundary(security, default_audience=SERVER_NAME)
     tracing = []

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import mcp_types as types
 
-from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import AlitaError, InsufficientScope, InvalidArguments, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.versions.naming import nearest_names
 from alita_mcp.owners import ANYONE, Maker
 from alita_mcp.server.client.identity import identity_of, maker_of
+from alita_mcp.server.client.scopes import missing_scope, principal_of
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.results.delivery import limit_result, with_signature
 from alita_mcp.server.results.failures import error_result
@@ -63,7 +64,9 @@ class Dispatcher:
         if self._shared.current is not None:
             # those of tools that every client sees
             self._shared.domains = await self._shared.current.seen_by(ANYONE).library.find_domains()
-        change, tools = self._announcer.changes, self._all_tools(maker_of(ctx))
+        scopes = principal_of(ctx).scopes
+        change = self._announcer.changes
+        tools = [tool for tool in self._all_tools(maker_of(ctx)) if not missing_scope(scopes, tool.name)]
         client = self._announcer.tool_list_of(ctx)
         client.record_list((tool.name for tool in tools), change, anyio.current_time())
         return types.ListToolsResult(tools=tools)
@@ -73,7 +76,19 @@ class Dispatcher:
         _, tool = self._find_tool(name, Maker(owner=ANYONE))
         return tool.input_schema if tool else None
 
-    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
+    async def resume_task(self, ctx: Context, task_id: str) -> None:
+        """Makes the task of a job that another server of a shared library began known here, if there is one."""
+        app, owner = await self._shared.get(), maker_of(ctx).owner
+        if app.library.storage.database is None:
+            return
+        job = await app.jobs.find_any(task_id, owner=owner)
+        if job is not None:
+            params = types.CallToolRequestParams(name=job.tool, arguments={"job_id": task_id})
+            await self.call_tool(ctx, params, as_task=True)
+
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams, *, as_task: bool = False
+    ) -> ToolResult:
         """Handles one call. Only `MCPError` and cancellation come out as exceptions.
 
         An error of a tool with an output schema has no structured part: clients check even those against it.
@@ -81,6 +96,8 @@ class Dispatcher:
         client, maker = self._announcer.tool_list_of(ctx), maker_of(ctx)
         tool: types.Tool | None = None
         try:
+            if scope := missing_scope(principal_of(ctx).scopes, params.name):
+                raise InsufficientScope(scope)  # noqa: TRY301 - becomes a result below
             app = (await self._shared.get()).seen_by(maker.owner)
             source, tool = self._find_tool(params.name, maker)
             if tool is None:  # another process or server may have published it
@@ -91,7 +108,7 @@ class Dispatcher:
             call = ToolCall(
                 name=tool.name, arguments=await _fit_arguments(source, tool, params.arguments or {}), ctx=ctx,
                 client=client, identity=identity_of(ctx), maker=maker, params=params, app=app,
-                tasks=self._tasks, announcer=self._announcer, on_stage=_progress_reporter(ctx),
+                tasks=self._tasks, announcer=self._announcer, on_stage=_progress_reporter(ctx), as_task=as_task,
             )  # fmt: skip
             async with app.preparation.report(call.on_stage):
                 result = await source.call_tool(call)

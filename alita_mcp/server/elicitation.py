@@ -11,7 +11,9 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.redaction import presentable
+from alita_mcp.server.client.scopes import may_answer, principal_of
 from alita_mcp.toolsmith.jobs.person_questions import (
+    WAIT_S,
     Decision,
     FilledForm,
     PendingQuestions,
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from alita_mcp.server.context import Context
     from alita_mcp.server.sources import ToolCall
 
-WAIT_S = 300.0
-"""How long the person at a client may take; the state of a round is sealed for longer."""
 MAX_ANSWER = 4_000
 """So many characters of one field are read."""
 FIELD = "approve"
@@ -55,9 +55,9 @@ def shows_forms(ctx: Context) -> bool:
 def questions_to_person(call: ToolCall) -> PendingQuestions | None:
     """Questions of a new job to the person at this client; None where no person can be asked, or must not be."""
     may_ask = call.app.settings.elicit
-    if may_ask is None:  # over HTTP, whoever has the token could answer
-        may_ask = call.ctx.request is None
-    if not may_ask or not shows_forms(call.ctx):
+    if may_ask is None:  # over HTTP, whoever has the server's own token could answer
+        may_ask = call.ctx.request is None or bool(principal_of(call.ctx).id)
+    if not may_ask or not shows_forms(call.ctx) or not may_answer(call.ctx, call.name):
         return None
     return PendingQuestions(WAIT_S, call.identity.key)
 

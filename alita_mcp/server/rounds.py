@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.server.client.identity import is_modern
+from alita_mcp.server.client.scopes import may_answer, may_grant
 from alita_mcp.server.client.timeouts import NO_TIMEOUT_WITHIN_S
 from alita_mcp.server.elicitation import elicit_request, question_sender, read_answer, shows_forms
 from alita_mcp.toolsmith.requests.outcomes import Working
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.toolsmith.jobs.jobs import Job, Tool
+    from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions, Question
 
 T = TypeVar("T")
 MAX_ROUNDS = 10
@@ -58,10 +60,10 @@ async def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
             None if job_id is None else await call.app.jobs.find_job(job_id, tool, owner=call.identity.owner)
         )
     job = await call.app.jobs.find_job(state.job, tool, owner=call.identity.owner)
-    if job.person is not None:
+    if job.person is not None and may_answer(call.ctx, job.tool):
         questions = {question.key: question for question in job.person.open_questions}
         responses = call.params.input_responses or {}
-        job.person.take_answers(
+        await job.person.take_answers(
             state.round,
             {key: read_answer(responses[key], questions[key]) for key in questions.keys() & responses.keys()},
         )
@@ -101,7 +103,7 @@ async def wait_in_call(
     # 1. The job asks nothing, or the client shows no forms.
     # 2. A 2025 client is sent the questions as they come, on the stream of its call.
     # 3. A modern client gets those that wait as a result, ten times at most; then it has to ask for the job by its id.
-    questions = job.person if shows_forms(call.ctx) else None
+    questions = job.person if shows_forms(call.ctx) and may_answer(call.ctx, job.tool) else None
     if questions is None:
         return await wait()
     if not is_modern(call.ctx):
@@ -115,7 +117,7 @@ async def wait_in_call(
     if rounds >= MAX_ROUNDS:
         more = f"your person has more questions to answer than one call may ask; call {job.tool} with this job_id"
         return outcome.model_copy(update={"next": more})
-    asked = questions.next_round()
+    asked = await questions.next_round()
     state = RoundState(job=job.id, round=asked.token, rounds=rounds + 1)
     requests: types.InputRequests = {question.key: elicit_request(question) for question in asked.questions}
     return types.InputRequiredResult(input_requests=requests, request_state=state.model_dump_json())
@@ -124,40 +126,49 @@ async def wait_in_call(
 async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     questions = job.person if shows_forms(call.ctx) else None
-    while True:
-        outcome = await call.app.wait_for_job(job, task.report, until=questions.ready if questions else None)
-        if not isinstance(outcome, Working):
-            return outcome
-        if questions is None or not questions.open_questions:
-            continue
-        asked = questions.next_round()
-        requests = {
-            question.key: elicit_request(question).model_dump(by_alias=True, mode="json", exclude_none=True)
-            for question in asked.questions
-        }
-        try:
-            with anyio.move_on_after(
-                questions.wait_s
-            ):  # without answers in time the questions end by themselves
-                responses = await task.ask_client(requests)
-                answers = {each.key: read_answer(responses[each.key], each) for each in asked.questions}
-                questions.take_answers(asked.token, answers)
-        except anyio.get_cancelled_exc_class():
+    task.asks_for_approval = may_grant(job.tool)
+    try:
+        while True:
+            until = questions.ready if questions else None
+            outcome = await call.app.wait_for_job(job, task.report, until=until)
+            if not isinstance(outcome, Working):
+                return outcome
+            if questions is None or not questions.open_questions:
+                continue
+            # 1. The client answers here. 2. It answers another server. 3. The questions end by themselves.
+            asked = questions.open_questions
+            async with anyio.create_task_group() as group:
+                group.start_soon(_ask_in_task, task, questions, asked)
+                await questions.until_answered(asked)
+                group.cancel_scope.cancel()
+    except anyio.get_cancelled_exc_class():
+        if task.status == "cancelled":
             await call.app.jobs.cancel(job)
-            raise
+        raise
+
+
+async def _ask_in_task(task: Task, questions: PendingQuestions, asked: tuple[Question, ...]) -> None:
+    requests = {
+        question.key: elicit_request(question).model_dump(by_alias=True, mode="json", exclude_none=True)
+        for question in asked
+    }
+    responses = await task.ask_client(requests)
+    await questions.give_answers({each.key: read_answer(responses[each.key], each) for each in asked})
 
 
 async def job_result(
     call: ToolCall, job: Job[T], result_of: Callable[[T | Working], types.CallToolResult]
 ) -> ToolResult:
     """Result of a call that waits for a job; a task where that takes long and the client supports it."""
-    outcome = await wait_in_call(call, job)
-    if isinstance(outcome, types.InputRequiredResult):
-        return outcome
 
     async def finish(task: Task) -> types.CallToolResult:
         done: T = await wait_in_task(call, job, task)
         return result_of(done)
 
+    if call.as_task:
+        return call.tasks.start_task(finish, call.identity.owner, job.id)
+    outcome = await wait_in_call(call, job)
+    if isinstance(outcome, types.InputRequiredResult):
+        return outcome
     is_task = isinstance(outcome, Working) and call.tasks.are_supported(call.ctx)
-    return call.tasks.start_task(finish, call.identity.owner) if is_task else result_of(outcome)
+    return call.tasks.start_task(finish, call.identity.owner, job.id) if is_task else result_of(outcome)

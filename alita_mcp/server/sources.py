@@ -36,6 +36,8 @@ class ToolCall:
     announcer: Announcer
     on_stage: ReportStage
     """Sends the caller one short line about long work."""
+    as_task: bool = False
+    """Whether a task is to be the result, however short the work is."""
 
 
 class ToolSource(Protocol):

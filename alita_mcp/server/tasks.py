@@ -13,9 +13,10 @@ import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.shared.exceptions import MCPError
 
-from alita_mcp.errors import UsageError
+from alita_mcp.errors import Cancelled, InsufficientScope, UsageError
 from alita_mcp.owners import choose_surplus
 from alita_mcp.server.client.identity import is_modern, maker_of
+from alita_mcp.server.client.scopes import principal_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -65,6 +66,8 @@ class Task:
     answers: dict[str, Any] = field(default_factory=dict)
     answered: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    asks_for_approval: bool = False
+    """Whether the answers to its questions may grant something."""
 
     async def report(self, message: str) -> None:
         """Says where the work stands."""
@@ -74,11 +77,15 @@ class Task:
         """Asks the client for input and waits for all of it; wire-shaped requests in, wire-shaped responses out."""
         self.pending |= requests
         self.set_status("input_required")
-        while not requests.keys() <= self.answers.keys():
-            self.answered = anyio.Event()
-            await self.answered.wait()
-        self.set_status("working")
-        return {key: self.answers[key] for key in requests}
+        try:
+            while not requests.keys() <= self.answers.keys():
+                self.answered = anyio.Event()
+                await self.answered.wait()
+        finally:
+            for key in requests:
+                self.pending.pop(key, None)
+            self.set_status("working")
+        return {key: self.answers.pop(key) for key in requests}
 
     def set_status(self, status: Status) -> None:
         """Changes the status, once and for all when it is a final one."""
@@ -99,10 +106,12 @@ class Task:
 
 
 Work = Callable[[Task], "Awaitable[types.CallToolResult]"]
+Resume = Callable[["Context", str], Awaitable[None]]
+"""Makes the task of a job that another server of a shared library began known here, if there is one."""
 
 
 class Tasks:
-    """The tasks of one server; they end with it."""
+    """The tasks that one server knows; they end with it, unless it shares its library and so its jobs with others."""
 
     def __init__(
         self, group: Callable[[], TaskGroup], error_result: Callable[[Exception], types.CallToolResult]
@@ -111,8 +120,9 @@ class Tasks:
         self._error_result = error_result
         self._tasks: dict[str, Task] = {}
 
-    def install(self, server: Server[Any]) -> None:
+    def install(self, server: Server[Any], resume: Resume) -> None:
         """Advertises the extension and serves its methods."""
+        self._resume = resume
         server.extensions[EXTENSION] = {}
         server.add_request_handler("tasks/get", TaskParams, self._get_task)
         server.add_request_handler("tasks/update", UpdateParams, self._update_task)
@@ -137,12 +147,14 @@ class Tasks:
                 {"requiredCapabilities": {"extensions": {EXTENSION: {}}}},
             )
 
-    def start_task(self, work: Work, owner: str) -> dict[str, Any]:
-        """Starts an owner's work in the background; the result of the call.
+    def start_task(self, work: Work, owner: str, job: str = "") -> dict[str, Any]:
+        """Starts an owner's work in the background; the result of the call. The task of a job has the job's id.
 
         Raises:
             UsageError: too many tasks are running.
         """
+        if known := self._tasks.get(job):
+            return {"resultType": "task", **known.wire()}
         finished = [
             (task.id, task.owner, 1) for task in self._tasks.values() if task.status not in UNFINISHED
         ]
@@ -151,7 +163,7 @@ class Tasks:
             raise UsageError(f"{MAX_UNFINISHED} tasks are running already.", hint="Wait for one to end.")
         for surplus in choose_surplus(finished, owner, MAX_TASKS - 1 - unfinished):
             del self._tasks[surplus]
-        task = Task(owner)
+        task = Task(owner, job) if job else Task(owner)
         self._tasks[task.id] = task
         self._group().start_soon(self._run_task, task, work)
         return {"resultType": "task", **task.wire()}
@@ -163,12 +175,17 @@ class Tasks:
                 try:
                     try:
                         result = await work(task)
+                    except Cancelled:
+                        task.set_status("cancelled")
+                        raise
                     except Exception as raised:  # noqa: BLE001 - the outermost edge of a tool that became a task
                         result = self._error_result(raised)
                     task.outcome = {
                         "result": result.model_dump(by_alias=True, mode="json", exclude_none=True)
                     }
                     task.set_status("completed")
+                except Cancelled as stopped:
+                    task.message = stopped.message
                 except MCPError as failure:
                     task.outcome = {"error": failure.error.model_dump(mode="json", exclude_none=True)}
                     task.message = failure.error.message
@@ -176,25 +193,29 @@ class Tasks:
             await anyio.sleep_forever()
         self._tasks.pop(task.id, None)
 
-    def _find_task(self, ctx: Context, task_id: str) -> Task:
+    async def _find_task(self, ctx: Context, task_id: str) -> Task:
         self.require_support(ctx)
         headers = getattr(ctx.request, "headers", None)  # only HTTP has them
         if headers is not None and headers.get("mcp-name") != task_id:
             raise MCPError(types.HEADER_MISMATCH, "Header mismatch: Mcp-Name must equal params.taskId")
+        if task_id not in self._tasks:
+            await self._resume(ctx, task_id)
         task = self._tasks.get(task_id)
         if task is None or task.owner != maker_of(ctx).owner:
             raise MCPError(types.INVALID_PARAMS, "Task not found")
         return task
 
     async def _get_task(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        task = self._find_task(ctx, params.task_id)
+        task = await self._find_task(ctx, params.task_id)
         waits = task.status == "input_required"
         details = {"inputRequests": dict(task.pending)} if waits else task.outcome
         return {"resultType": "complete", **task.wire(), **details}
 
     async def _update_task(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
         """Accepts input that was asked for; anything else is dropped."""
-        task = self._find_task(ctx, params.task_id)
+        task = await self._find_task(ctx, params.task_id)
+        if task.asks_for_approval and "approve" not in principal_of(ctx).scopes:
+            raise MCPError(types.INVALID_PARAMS, str(InsufficientScope("approve")))
         for key in params.input_responses.keys() & task.pending.keys():
             del task.pending[key]
             task.answers[key] = params.input_responses[key]
@@ -202,7 +223,7 @@ class Tasks:
         return {"resultType": "complete"}
 
     async def _cancel_task(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        task = self._find_task(ctx, params.task_id)
+        task = await self._find_task(ctx, params.task_id)
         task.set_status("cancelled")
         task.scope.cancel()
         return {"resultType": "complete"}

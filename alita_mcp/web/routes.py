@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.machine import edge_error
-from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, tool, tool_calls, worth
+from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, tool, worth
 from alita_mcp.web.rendering import render
 from alita_mcp.web.security import (
     NOT_SIGNED_IN,
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 PageRoutes = Callable[[Site], Sequence[Route]]
 PAGES: Sequence[PageRoutes] = [
-    page.routes for page in (ask, activity, library, tool, tool_calls, decide, gaps, worth, health)
+    page.routes for page in (ask, activity, library, tool, decide, gaps, worth, health)
 ]
 
 
@@ -92,11 +92,10 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         status, message, hint = explain(failed)
         if status == 401:
             message = ""  # the form says it
-        is_part = request.headers.get("hx-request") == "true"
         values = {"message": message, "hint": hint, "takes_token": sessions.token is not None}
-        response = render(request, "_problem.html" if is_part else "error.html", status=status, **values)
-        if is_part:
-            response.headers.update({"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top"})
+        response = render(request, "error.html", status=status, **values)
+        place = {"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top", "hx-reselect": ".problem"}
+        response.headers.update(place)
         if status == 401:
             response.headers["hx-refresh"] = "true"
         return response

@@ -15,6 +15,7 @@ from alita_mcp.app import App, open_app
 from alita_mcp.app.activity import Activity
 from alita_mcp.library.clock import now
 from alita_mcp.owners import ClientIdentity
+from alita_mcp.server.transports.access import Access
 from alita_mcp.server.transports.guard import LOCAL_NAMES
 from alita_mcp.server.transports.web_server import listen, serve_requests
 from alita_mcp.settings import Settings
@@ -171,7 +172,7 @@ async def test_a_thousand_events_a_second_leave_a_page_that_lives_and_says_what_
         with listen("127.0.0.1", 0) as listener:
             address = f"http://127.0.0.1:{listener.getsockname()[1]}"
             async with (
-                serve_requests(ui_application(site), listener, None, LOCAL_NAMES, grace_s=0.1),
+                serve_requests(ui_application(site), listener, Access(None), LOCAL_NAMES, grace_s=0.1),
                 watched_page(browser) as page,
             ):
                 await page.goto(f"{address}/ui/enter?code={sessions.make_code()}")
@@ -200,7 +201,7 @@ async def test_a_page_whose_server_was_gone_goes_on_by_itself(browser: Browser, 
         for query in ("before it went", "after it came back"):
             with listen("127.0.0.1", port) as listener:
                 port = listener.getsockname()[1]
-                async with serve_requests(pages, listener, None, LOCAL_NAMES, grace_s=0.1):
+                async with serve_requests(pages, listener, Access(None), LOCAL_NAMES, grace_s=0.1):
                     if query.startswith("before"):
                         await page.goto(f"http://127.0.0.1:{port}/ui/enter?code={sessions.make_code()}")
                         await page.wait_for_url("**/ui/ask")

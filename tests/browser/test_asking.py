@@ -115,7 +115,7 @@ async def test_pages_fit_a_phone_in_the_dark(browser: Browser, ui: UiServer) -> 
             await page.goto(ui.url(path))
             assert await page.evaluate("document.documentElement.scrollWidth") <= 400, path
         await page.goto(ui.url("/ask"))
-        await page.click("main tbody a")
+        await page.click("main li a")
         assert await page.evaluate("document.documentElement.scrollWidth") <= 400
 
 

@@ -109,7 +109,7 @@ async def test_two_people_approve_at_once_and_one_of_them_is_told(
         await page.get_by_role("button", name="Approve").click()
         await page.get_by_text("may run.").wait_for()
         await other.get_by_role("button", name="Approve").click()
-        await other.locator("main [role=alert].panel").wait_for()
+        await other.locator("main .problem").wait_for()
         assert "was approved already" in await other.inner_text("main")
     assert not CodeApprovals(Storage(ui.home)).list_waiting()
 

@@ -27,14 +27,18 @@ from tests.tables import each_case
 
 GROUPS = {
     "Setting up": ("status", "setup", "install", "uninstall", "prepare", "doctor", "demo"),
-    "Library": ("search", "run", "synthesize", "list", "show", "log", "tool"),
+    "Library": ("search", "run", "synthesize", "list", "show", "log", "tool", "library"),
     "Trust": ("review", "approve", "revoke"),
     "Tasks": ("solve", "runs", "memory"),
     "Server": ("ui", "serve", "stop"),
 }
 ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
 TOOL = [["tool", action] for action in ACTIONS]
-COMMANDS = [*([name] for names in GROUPS.values() for name in names if name != "tool"), *TOOL]
+COMMANDS = [
+    *([name] for names in GROUPS.values() for name in names if name not in ("tool", "library")),
+    *TOOL,
+    ["library", "copy"],
+]
 
 
 def test_help_and_version_need_no_library_and_load_nothing_heavy(home: Path, process: Alita) -> None:
@@ -76,6 +80,8 @@ def test_every_command_has_help_with_examples_that_it_takes(words: list[str], al
         ("show", "NAME is missing."),
         ("search", "WORDS is missing."),
         ("tool", "`alita tool` needs an action."),
+        ("library", "`alita library` needs an action."),
+        ("library copy", "--to needs a value."),
         ("tool pin a b", "Unexpected argument 'b'."),
         ("--home", "--home needs a value."),
         ("search x --limit 0", 'Invalid value "0" for --limit.'),

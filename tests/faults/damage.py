@@ -26,6 +26,7 @@ KINDS = {
     "secrets": "secrets.json", "domains": "domains.txt",
     "memory": "memory/*/*.json", "memories of a kind": "memory/*", "memories": "memory",
     "code approval": "code_approvals/*.json", "code approvals": "code_approvals",
+    "lock of code approvals": "code_approvals.lock",
     "result": "runs/*.json", "files of a run": "runs/*.files", "runs": "runs",
     "events": "tasks/*/events.jsonl", "request": "tasks/*/request.json",
     "summary": "tasks/*/summary.json", "task's lock": "tasks/*/running.lock",

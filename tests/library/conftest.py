@@ -7,8 +7,9 @@ import pytest
 OF_ONE_MACHINE = frozenset({
     "test_decisions", "test_exposure", "test_files", "test_formats", "test_rebuilding", "test_opening", "test_loaded",
     "test_search_tables", "test_run_files", "test_kept_results",
+    "test_bounded_files", "test_code_approvals",
 })  # fmt: skip
-"""Modules whose tests look into SQLite's file, or damage what lies beside it."""
+"""Modules whose tests look into SQLite's file, damage what lies beside it, or choose their storage themselves."""
 
 STORES = ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.extra("team")])]
 

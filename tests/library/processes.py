@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sys
 from contextlib import suppress
@@ -78,6 +79,23 @@ async def race(home: Path, name: str) -> None:
             print("won")
 
 
+async def race_for_many(home: Path, names: str) -> None:
+    """Publishes as many of the names as it can get when told to, in an order of its own; says which it won."""
+    order = names.split(",")
+    random.Random(os.getpid()).shuffle(order)
+    async with opened(home) as library:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        won = []
+        for name in order:
+            try:
+                await library.publish(simple(name, answer=str(os.getpid())), expected_version=0)
+                won.append(name)
+            except NameTaken:
+                assert library.entry(name).manifest.version == 1
+        print(",".join(sorted(won)))
+
+
 async def open_with_starters(home: Path, starters: Path) -> None:
     """Opens a library that the starter tools are installed into, when told to."""
     from alita_mcp.library.opening import open_library
@@ -140,6 +158,7 @@ PROGRAMS = {
     "die": publish_and_die,
     "sweep": sweep_and_die,
     "race": race,
+    "race_for_many": race_for_many,
     "raise": raise_trust,
     "raise_and_die": raise_and_die,
     "starters": open_with_starters,

@@ -11,7 +11,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.bounded_files import StoredFile
+from alita_mcp.library.bounded_folder import StoredFile
 from alita_mcp.library.storage import Storage, open_storage
 from alita_mcp.settings import Settings
 from tests.postgres_cluster import PostgresServer
@@ -31,9 +31,9 @@ def test_each_owner_reads_its_own_and_a_person_all(storage: Storage) -> None:
     for name in ("a_json", "a%", "A.json"):
         assert files.read_file(name, "user") is None
     assert storage.files("other", 100, 1_000).newest("*", None, 9) == []
-    files.clear()
+    for file in files.newest("*", None, 9):
+        assert files.replace_file(file, None)
     assert files.newest("*", None, 9) == []
-    files.clear()
 
 
 def make_older(storage: Storage) -> None:
@@ -42,13 +42,13 @@ def make_older(storage: Storage) -> None:
         os.utime(path, (1e9 + number, 1e9 + number))
 
 
-def test_the_newest_stay_and_what_is_touched_is_new(storage: Storage) -> None:
+def test_the_newest_stay_and_what_is_written_again_is_new(storage: Storage) -> None:
     files = storage.files("kind", 3, 1_000)
     for name in "abc":
         files.write_file(name, name.encode(), "user")
     make_older(storage)
-    files.touch("a", "user")
-    files.touch("none", "user")
+    (oldest,) = files.newest("a", "user", 1)
+    assert files.replace_file(oldest, oldest.content)
     assert files.write_file("d", b"d", "user")
     assert [each.name for each in files.newest("*", "user", 9)] == ["c", "a", "d"]
     assert [each.name for each in files.newest("*", "user", 2)] == ["a", "d"]
@@ -130,3 +130,15 @@ def test_a_database_that_is_away_is_an_error_that_says_what_to_do(
         finally:
             postgres_server.start()
         assert files.read_file("a", "user") == b"1"
+
+
+def test_the_bound_holds_whenever_several_have_just_written(storage: Storage) -> None:
+    files = [storage.files("kind", 8, 1_000) for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(10):
+            writing = [
+                threads.submit(each.write_file, f"{at}-{number}", bytes(10), "user")
+                for at, each in enumerate(files)
+            ]
+            assert all(each.result() for each in writing)
+            assert len(files[0].newest("*", None, 100)) == min(8, 8 * (number + 1))

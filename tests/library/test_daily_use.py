@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -48,10 +47,10 @@ async def test_calls_of_a_day_are_counted_by_tool(home: Path) -> None:
         call(library.calls)
         await library.settle()
         expected = {today(): Use(calls=4, failures=1, code_bytes=800)}
-        assert library.tools.daily_use("slugify", since="2020-01-01") == expected
-        assert library.tools.daily_use_of_grown("2020-01-01") == expected
-        assert library.tools.daily_use("slugify", since="9999-01-01") == {}
-        assert library.tools.daily_use("unknown", since="2020-01-01") == {}
+        assert library.tools.daily_use("2020-01-01", "slugify") == expected
+        assert library.tools.daily_use("2020-01-01") == expected
+        assert library.tools.daily_use("9999-01-01", "slugify") == {}
+        assert library.tools.daily_use("2020-01-01", "unknown") == {}
 
 
 async def test_starter_tools_are_not_grown(settings: Settings) -> None:
@@ -60,8 +59,8 @@ async def test_starter_tools_are_not_grown(settings: Settings) -> None:
         for name in ("calculate", "slugify"):
             call(library.calls, name, code_bytes=4)
         await library.settle()
-        assert library.tools.daily_use("calculate", since="2020-01-01")
-        assert library.tools.daily_use_of_grown("2020-01-01")[today()].calls == 1
+        assert library.tools.daily_use("2020-01-01", "calculate")
+        assert library.tools.daily_use("2020-01-01")[today()].calls == 1
 
 
 async def test_a_search_counts_once_and_as_one_that_led_to_a_call_of_what_it_showed(home: Path) -> None:
@@ -123,27 +122,7 @@ async def test_counts_that_cannot_be_written_are_kept(home: Path, tmp_path: Path
         assert not journal.has_unwritten
     async with opened(home) as library:
         assert library.tools.daily_searches("")[today()] == SearchCount(searches=1, matched=1, called=1)
-        assert library.tools.daily_use("slugify", "")[today()].code_bytes == 4
-
-
-async def test_a_home_of_an_earlier_alita_gets_the_days_that_its_journal_knows(home: Path) -> None:
-    async with opened(home) as library:
-        await library.publish(accepted(), expected_version=0)
-        for status in ("ok", "timeout", "cancelled"):
-            call(library.calls, status=status, code_bytes=4)
-        call(library.calls, "purged_tool")
-    with closing(sqlite3.connect(home / "library.sqlite3")) as database:
-        database.executescript(
-            "DROP TABLE daily_use; DROP TABLE daily_search;"
-            "UPDATE journal SET time = '2026-01-02T10:00:00.000000+00:00' WHERE event = 'called';"
-            "INSERT INTO journal (time, event, name, version, detail) SELECT time, event, name, 1, '{' FROM journal"
-            " WHERE event = 'called' LIMIT 1;"
-            "PRAGMA user_version = 1"
-        )
-    for _ in range(2):
-        async with opened(home) as library:
-            assert library.tools.daily_use_of_grown("") == {"2026-01-02": Use(calls=4, failures=2)}
-            assert library.tools.daily_searches("") == {}
+        assert library.tools.daily_use("", "slugify")[today()].code_bytes == 4
 
 
 def test_days_are_kept_for_a_year_and_more_and_not_for_good(

@@ -47,11 +47,11 @@ def no_key_outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_keyring_that_works_keeps_the_key_and_the_file_only_its_name(home: Path) -> None:
     keyring.set_keyring(Memory())
     assert find_key(home, NAME) is None
-    assert store_key(home, NAME, KEY) == "keyring"
-    assert stored_keys(home) == {NAME: "keyring"}
+    assert store_key(home, NAME, KEY) == "the system keyring"
+    assert stored_keys(home) == {NAME: None}
     assert KEY not in (home / "keys.json").read_text()
     assert find_key(home, NAME) == KEY
-    assert store_key(home.parent / "other", NAME, "another-key") == "keyring"
+    assert store_key(home.parent / "other", NAME, "another-key") == "the system keyring"
     assert find_key(home, NAME) == KEY
 
 
@@ -60,10 +60,11 @@ def test_without_one_it_is_in_a_file_that_its_owner_alone_can_read(
     home: Path, make: Callable[[], keyring.backend.KeyringBackend], capfd: pytest.CaptureFixture[str]
 ) -> None:
     keyring.set_keyring(make())
-    assert store_key(home, NAME, KEY) == "file"
-    assert (stored_keys(home), find_key(home, NAME)) == ({NAME: "file"}, KEY)
-    assert store_key(home, "OTHER_API_KEY", "another-key") == "file"
-    assert store_key(home, NAME, "a-newer-key") == "file"
+    file = f"{home / 'keys.json'}, which only you can read"
+    assert store_key(home, NAME, KEY) == file
+    assert (stored_keys(home), find_key(home, NAME)) == ({NAME: KEY}, KEY)
+    assert store_key(home, "OTHER_API_KEY", "another-key") == file
+    assert store_key(home, NAME, "a-newer-key") == file
     assert (find_key(home, NAME), find_key(home, "OTHER_API_KEY")) == ("a-newer-key", "another-key")
     if os.name == "posix":
         assert stat.S_IMODE((home / "keys.json").stat().st_mode) == 0o600
@@ -278,4 +279,4 @@ def test_the_keyring_is_not_loaded_before_one_of_its_keys_is_needed(home: Path) 
     done = subprocess.run(
         [sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=False
     )
-    assert (done.stdout, done.stderr) == ("False\nkeyring the system keyring a-key\n", "")
+    assert (done.stdout, done.stderr) == ("False\nthe system keyring the system keyring a-key\n", "")

@@ -146,13 +146,22 @@ def test_a_listener_that_fails_hears_the_next_notice(database: Database) -> None
         ("postgresql://someone:geheim@/none?host=/nowhere", "/nowhere:5432/none cannot be reached"),
     ],
 )
-def test_no_message_holds_the_password(url: str, said: str) -> None:
+def test_no_message_holds_the_password(url: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
     database = Database(url)
     with pytest.raises(LibraryError) as refused, database.transaction():
         pass
     assert said in str(refused.value)
     assert "geheim" not in str(refused.value)
+    assert caplog.text == "", "what is raised is not logged as well"
     database.close()
+
+
+def test_a_value_that_no_database_holds_does_not_say_that_it_is_away(database: Database) -> None:
+    with (
+        pytest.raises(LibraryError, match="refuses: PostgreSQL text fields"),
+        database.transaction() as connection,
+    ):
+        connection.execute("SELECT %s::text", ("a\x00",))
 
 
 def test_a_read_only_database_is_called_so(database: Database) -> None:

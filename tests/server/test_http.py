@@ -27,6 +27,7 @@ from pydantic import SecretStr
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.server.client.owner import read_owner
+from alita_mcp.server.transports.access import Access
 from alita_mcp.server.transports.guard import Guard, host_names, is_loopback
 from alita_mcp.server.transports.http import MAX_BODY_BYTES, serve_http
 from alita_mcp.server.transports.sessions import RecentEvents
@@ -124,7 +125,7 @@ async def passing(
         statuses.append(message.get("status"))
 
     scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "state": {}}
-    await Guard(behind, token, [*host_names("127.0.0.1"), "mcp.example.org"])(scope, note, note)
+    await Guard(behind, Access(token), [*host_names("127.0.0.1"), "mcp.example.org"])(scope, note, note)
     return statuses[0], owners[-1]
 
 

@@ -13,11 +13,18 @@ from threading import Barrier
 import pytest
 
 from alita_mcp.errors import LibraryError, UsageError
-from alita_mcp.server.transports.http_token import ensure_pages_key, ensure_state_key, ensure_token
+from alita_mcp.server.transports.http_token import (
+    PAGES_KEY_FILE,
+    STATE_KEY_FILE,
+    TOKEN_FILE,
+    ensure_key,
+    ensure_token,
+)
 from alita_mcp.settings import Settings
 from tests.postgres_cluster import PostgresServer
 from tests.tables import each_case
 
+KEYS = (TOKEN_FILE, PAGES_KEY_FILE, STATE_KEY_FILE)
 LONG = "sixteen-letters!"
 """Just long enough."""
 
@@ -98,7 +105,7 @@ def test_a_home_that_cannot_hold_the_file_says_what_to_do(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="Cannot make the token file") as refused:
         ensure_token(Settings(home=tmp_path / "file" / "home"))
-    assert "Set ALITA_TOKEN" in refused.value.hint
+    assert "set ALITA_TOKEN" in refused.value.hint
 
 
 @pytest.mark.postgres
@@ -109,12 +116,12 @@ def test_servers_of_one_library_agree_on_each_key_and_start_while_its_database_i
     def settings(name: str) -> Settings:
         return Settings(home=tmp_path / name, library=postgres_url)  # type: ignore[arg-type]  # pydantic reads it
 
-    for ensure in (ensure_token, ensure_pages_key, ensure_state_key):
+    for name in KEYS:
         with ThreadPoolExecutor(4) as pool:
-            keys = {*pool.map(lambda name, ensure=ensure: ensure(settings(name)), "abcd")}
+            keys = {*pool.map(lambda home, name=name: ensure_key(settings(home), name), "abcd")}
         assert len(keys) == 1
-        (tmp_path / "a" / "state_key").unlink(missing_ok=True)
-    assert len({ensure(settings("a")) for ensure in (ensure_token, ensure_pages_key, ensure_state_key)}) == 3
+        (tmp_path / "a" / name).unlink()
+    assert len({ensure_key(settings("a"), name) for name in KEYS}) == 3
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a").iterdir()} == {0o600}
     known = ensure_token(settings("a"))
     postgres_server.stop("immediate")
@@ -122,7 +129,6 @@ def test_servers_of_one_library_agree_on_each_key_and_start_while_its_database_i
         assert ensure_token(settings("a")) == known
         with pytest.raises(LibraryError, match="cannot be reached"):
             ensure_token(settings("new"))
-        assert ensure_state_key(Settings(home=tmp_path / "new")) is None
     finally:
         postgres_server.start()
     assert ensure_token(settings("new")) == known

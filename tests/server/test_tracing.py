@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from alita_mcp.settings import wants_traces
-from tests.server.connections import publish_spin
+from tests.server.connections import SPIN, publish_spin
 from tests.server.processes import ENTRY, META, PATIENCE_S, SERVE_HTTP, environment, started
 from tests.tables import each_case
 
@@ -112,13 +112,19 @@ async def test_a_call_is_traced_below_the_span_of_its_client(tmp_path: Path, car
     assert "7777" not in str(collector.spans)
 
 
+@pytest.fixture(params=["home", pytest.param("postgres", marks=pytest.mark.postgres)])
+def library(request: pytest.FixtureRequest) -> str:
+    """A library in the home, or one whose jobs go through a queue."""
+    return "" if request.param == "home" else str(request.getfixturevalue("postgres_url"))
+
+
 @pytest.mark.process
 @pytest.mark.extra("team")
-async def test_a_synthesis_is_traced_over_stdio_with_what_it_runs(tmp_path: Path) -> None:
-    from tests.server.connections import SPIN
-
+async def test_a_synthesis_over_stdio_belongs_to_the_trace_of_its_client(
+    tmp_path: Path, library: str
+) -> None:
     with collecting() as collector:
-        env = environment(home=tmp_path / "home", sandbox="wasm", shared="off") | {
+        env = environment(home=tmp_path / "home", sandbox="wasm", shared="off", library=library) | {
             "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{collector.address}/v1/traces",
             "OTEL_BSP_SCHEDULE_DELAY": "50",
         }

@@ -12,13 +12,13 @@ import pytest
 from sse_starlette import ServerSentEvent
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.activity import LOST, Activity, Subscription
+from alita_mcp.app.activity import LOST, Activity
 from alita_mcp.library.rows import JournalRow
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
-from alita_mcp.web.pages.activity import LINES, Board, follow_journal, send_lines
+from alita_mcp.web.pages.activity import LINES, SETTLED, Board, read_journal, send_lines
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
 from tests.app.test_activity import WRONG
@@ -39,7 +39,7 @@ def event(number: int, outcome: str = "ok", **more: Any) -> Activity:
 
 
 def ids(board: Board) -> list[str]:
-    return [line.id for line in board.shown["lines"]]
+    return [line.id for line in board.lines]
 
 
 @asynccontextmanager
@@ -51,13 +51,14 @@ async def opened(settings: Settings) -> AsyncIterator[App]:
 def test_more_than_a_reader_can_follow_is_left_out_and_counted() -> None:
     board = Board(ALL)
     board.take([event(number) for number in range(100)])
-    assert board.shown == {"lines": [event(number) for number in range(99, 99 - LINES, -1)], "not_shown": 0}
+    assert board.lines == [event(number) for number in range(99, 99 - LINES, -1)]
+    assert board.not_shown == 0
     board.take([event(0, ""), *(event(number) for number in range(100, 300))], dropped=12)
     assert ids(board)[:2] == ["w299", "w298"]  # w0 had ended
-    assert board.shown["not_shown"] == 200 - LINES + 12
+    assert board.not_shown == 200 - LINES + 12
     # what is read late, as of a server that is heard from now on, is no loss
     board.take([event(number, id=f"old{number}") for number in range(100)])
-    assert board.shown["not_shown"] == 200 - LINES + 12
+    assert board.not_shown == 200 - LINES + 12
     assert len(ids(board)) == LINES
 
 
@@ -70,7 +71,7 @@ def test_a_line_changes_in_its_place_and_what_ended_stays_as_it_is() -> None:
     board.take([event(0, LOST)])
     board.take([event(0, "timeout")])  # the journal knew it
     board.take([event(0, ""), event(0, "ok")])
-    assert [(line.id, line.outcome) for line in board.shown["lines"]] == [
+    assert [(line.id, line.outcome) for line in board.lines] == [
         ("w1", ""), ("w2", "ok"), ("w0", "timeout"),
     ]  # fmt: skip
 
@@ -83,31 +84,18 @@ def test_a_line_that_fits_no_longer_goes() -> None:
     assert ids(board) == []
 
 
-async def test_a_row_of_the_journal_is_told_once_and_after_what_its_server_may_say(
-    settings: Settings,
-) -> None:
+async def test_the_journal_waits_for_what_a_server_may_say_itself() -> None:
     """The server tells of gates, and the journal does not: it speaks only where nobody else did."""
-    times = {1: START, 2: START, 3: datetime.now(UTC) + timedelta(hours=1), 4: START}
-    journal = [
-        JournalRow(id=number, time=at.isoformat(), event="called", name="x", version=1, detail={})
-        for number, at in times.items()
-    ]
-    asked: list[int] = []
+    times = {1: START, 2: datetime.now(UTC)}
 
     class Rows:
-        def journal(self, limit: int, event: None, after: int) -> list[JournalRow]:
-            asked.append(after)
-            return [row for row in reversed(journal) if row.id > after][:limit]
+        def journal(self, limit: int) -> list[JournalRow]:
+            return [
+                JournalRow(id=number, time=at.isoformat(), event="called", name="x", version=1, detail={})
+                for number, at in times.items()
+            ]
 
-    subscription = Subscription()
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(follow_journal, Rows(), subscription.add, 1)
-            events, _ = await subscription.read()
-            assert [told.id for told in events] == ["journal-2"]
-            while asked != [1, 2]:  # noqa: ASYNC110 - a thread asks
-                await anyio.sleep(0.01)
-            tasks.cancel_scope.cancel()
+    assert [told.id for told in await read_journal(Rows(), SETTLED)] == ["journal-1"]  # type: ignore[arg-type]
 
 
 async def test_the_page_tells_what_was_without_a_script(settings: Settings) -> None:

@@ -89,7 +89,7 @@ async def test_the_findings_are_those_of_the_doctor(monkeypatch: pytest.MonkeyPa
     }.items():
         monkeypatch.setenv(name, value)
     async with opened() as browser:
-        found = (await browser.get("/ui/health/findings")).text
+        found = (await browser.get("/ui/health?check=all")).text
     for piece in (
         "Tools run in: wasm",
         "did you mean ALITA_POLICY?",
@@ -104,5 +104,5 @@ async def test_a_settings_file_that_broke_after_the_start_is_said() -> None:
     async with opened() as browser:
         (read_settings().home / "alita.toml").write_text("policy = \n", encoding="utf-8")
         assert (await browser.get("/ui/health")).status_code == 200
-        failed = await browser.get("/ui/health/findings", headers={"hx-request": "true"})
+        failed = await browser.get("/ui/health?check=all")
     assert "alita.toml is not valid TOML" in failed.text

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.verification.images import IMAGE_SCHEMA
-from alita_mcp.web.pages.tool_calls import MAX_SHOWN, read_form
+from alita_mcp.web.pages.tool import MAX_SHOWN, read_form
 from tests.in_process import InProcessSandbox
 from tests.library.factory import accepted, simple
 from tests.tables import each_case
@@ -84,13 +84,12 @@ def test_what_is_no_json_is_said(text: str) -> None:
         read_form(SCHEMA, {"argument.items": text})
 
 
-async def call(browser: httpx.AsyncClient, name: str, *, part: bool = False, **typed: str) -> str:
+async def call(browser: httpx.AsyncClient, name: str, **typed: str) -> str:
     """Fills in the form of a tool's page; returns what comes back."""
     page = (await browser.get(f"/ui/library/{name}")).text
     form = {"csrf_token": csrf_token(page), "version": "1"}
     form |= {f"argument.{field}": text for field, text in typed.items()}
-    headers = {"hx-request": "true"} if part else {}
-    return (await browser.post(f"/ui/library/{name}/calls", data=form, headers=headers)).text
+    return (await browser.post(f"/ui/library/{name}/calls", data=form)).text
 
 
 async def test_a_call_shows_its_result_and_is_journalled(app: App, browser: httpx.AsyncClient) -> None:
@@ -116,11 +115,10 @@ async def test_a_call_shows_its_result_and_is_journalled(app: App, browser: http
 async def test_what_fails_is_said_in_words(
     browser: httpx.AsyncClient, typed: dict[str, str], said: str
 ) -> None:
-    for part in (False, True):
-        shown = await call(browser, "calculate", part=part, **typed)
-        assert said in shown
-        assert "badge bad" in shown
-        assert "<script>alert" not in shown
+    shown = await call(browser, "calculate", **typed)
+    assert said in shown
+    assert "badge bad" in shown
+    assert "<script>alert" not in shown
 
 
 async def test_a_tool_that_may_not_be_called_is_not(library: Library, browser: httpx.AsyncClient) -> None:

@@ -34,8 +34,8 @@ from alita_mcp.agent.memory.programs import (
 )
 from alita_mcp.agent.memory.recalling import render
 from alita_mcp.errors import LibraryError, ToolNotFound
-from alita_mcp.library.bounded_files import BoundedFiles, StoredFile
-from alita_mcp.library.storage import Storage
+from alita_mcp.library.bounded_folder import StoredFile
+from alita_mcp.library.storage import BoundedFiles, Storage
 from alita_mcp.owners import USER
 from alita_mcp.texts import one_line
 from alita_mcp.unseen import HIDDEN
@@ -146,7 +146,9 @@ class StoredMemory:
             if everything:  # also what cannot be read
                 self._remove_earlier()
                 for files in self._files.values():
-                    files.clear()
+                    for file in files.newest("*", None, self._most):
+                        files.replace_file(file, None)
+                shutil.rmtree(self._home / FOLDER, ignore_errors=True)
             return len(found)
 
         return await anyio.to_thread.run_sync(remove)
@@ -166,7 +168,8 @@ class StoredMemory:
         for each in ids:  # what is used stays when others make room
             kind, _, mark = each.partition("-")
             with suppress(LibraryError):
-                self._files[kind].touch(f"{mark}.json", self._owner)
+                for file in self._files[kind].newest(f"{mark}.json", self._owner, 1):
+                    self._files[kind].replace_file(file, file.content)
         program = programs[0][1] if programs else None
         return render(task, program, profiles, ids)
 
@@ -250,8 +253,7 @@ class StoredMemory:
     def _remove_earlier(self) -> None:
         """Removes what earlier versions remembered in the home: their recipes hold no whole program."""
         (self._home / "memory.sqlite3").unlink(missing_ok=True)
-        for place in ("memory.damaged", f"{FOLDER}/fact"):
-            shutil.rmtree(self._home / place, ignore_errors=True)
+        shutil.rmtree(self._home / "memory.damaged", ignore_errors=True)
 
 
 def _read_entry(file: StoredFile, kind: str) -> MemoryEntry | None:

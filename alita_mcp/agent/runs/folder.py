@@ -13,21 +13,21 @@ import shutil
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from pydantic import ValidationError
 
 from alita_mcp.agent.runs.records import (
     MAX_EVENTS_BYTES,
     MAX_LINE_BYTES,
-    RunRecord,
+    StoredRun,
     choose_surplus_runs,
     decode_events,
+    decode_summary,
     encode_event,
     no_run,
 )
-from alita_mcp.agent.values import RunSummary, TaskEvent
+from alita_mcp.agent.values import TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, without_waiting
@@ -46,68 +46,108 @@ RUN_ID = re.compile(r"[0-9a-f]{32}")
 _GONE = ".gone-"
 
 
-class RunFolder(RunRecord):
-    """The folder of one run."""
+class RunFolders:
+    """Records of all runs, bounded together; several processes share them. All of it blocks.
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path.name)
-        self.path = path
+    What writes raises LibraryError where the disk, or the database of `RunRows`, refuses.
+    """
 
-    def create(self, request: dict[str, Any]) -> FileLock:
-        """Creates the folder, and holds its lock to show that this process works on the run.
+    def __init__(self, folder: Path, max_runs: int, max_bytes: int) -> None:
+        """The folder is made when the first run begins."""
+        self._folder = folder
+        self._max_runs = max_runs
+        self._max_bytes = max_bytes
+        self._under_way: dict[str, FileLock] = {}
+        """Held to show that this process works on these runs."""
+        self._turn = threading.Lock()
+        """Of threads that write."""
+
+    def create(self, run: str, request: dict[str, Any], owner: str) -> None:
+        """Records that this process works on a run from now on; the oldest ended runs make room.
 
         Raises:
-            LibraryError: it exists, or cannot be made.
+            LibraryError: there is a run of that id already.
         """
+        place = self._folder / run
         try:
-            self.path.mkdir(mode=0o700)
-            lock = file_lock(self.path / LOCK)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._turn:
+                self._make_room(owner)
+            place.mkdir(mode=0o700)
+            lock = file_lock(place / LOCK)
             lock.acquire(timeout=5)
-            write_whole(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
+            write_whole(place / REQUEST, json.dumps(request, ensure_ascii=False).encode())
         except OSError as failure:
-            raise unusable(self.path, failure) from failure
-        return lock
+            raise unusable(place, failure) from failure
+        self._under_way[run] = lock
 
     def append_event(self, event: TaskEvent) -> None:
-        """Appends an event; the last one is synced to the disk, and a summary spares listings the events.
+        """Stores an event of a run that this process works on; `finished` ends it, with a summary for listings.
 
         Raises:
-            LibraryError: it cannot be written.
+            ToolNotFound: no such run is kept.
         """
-        line = encode_event(event)
+        stored, line = self.find(event.run), encode_event(event)
+        if stored is None:
+            raise no_run(event.run)
+        place = self._folder / event.run
         try:
-            handle = os.open(self.path / EVENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            with os.fdopen(handle, "ab") as file:
+            handle = os.open(place / EVENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with self._turn, os.fdopen(handle, "ab") as file:
                 if file.tell() + len(line) > MAX_EVENTS_BYTES and event.kind != "finished":
                     return
                 file.write(line + b"\n")
                 if event.kind == "finished":
                     file.flush()
                     os.fsync(handle)
+            if event.kind == "finished":
+                with suppress(OSError):
+                    write_whole(place / SUMMARY, stored.summarize([event]).model_dump_json().encode())
         except OSError as failure:
-            raise unusable(self.path, failure) from failure
-        if event.kind == "finished":
-            with suppress(OSError):
-                write_whole(self.path / SUMMARY, self.summarize([event]).model_dump_json().encode())
+            raise unusable(place, failure) from failure
+        finally:
+            if event.kind == "finished" and (lock := self._under_way.pop(event.run, None)):
+                lock.release()
 
-    def read_events(self) -> list[TaskEvent]:
-        """As `RunRecord` says."""
+    def write_file(self, run: str, name: str, data: bytes) -> None:
+        """Stores a file that code of a run wrote."""
+        target = self._folder / run / FILES / name
         try:
-            with open(self.path / EVENTS, "rb", opener=without_waiting) as file:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        except OSError as failure:
+            raise unusable(target, failure) from failure
+
+    def find(self, run: str) -> StoredRun | None:
+        """A run; None where there is none."""
+        place = self._folder / run
+        if place.is_symlink() or not place.is_dir():
+            return None
+        summary = None
+        with suppress(LibraryError, OSError):
+            summary = decode_summary(read_plain_file(place / SUMMARY, MAX_LINE_BYTES))
+        is_under_way = False
+        with suppress(OSError):
+            is_under_way = summary is None and is_lock_held(place / LOCK)
+        return StoredRun(run, _read_request(place), summary, is_under_way)
+
+    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[StoredRun]:
+        """The runs of an owner, or of all (None), the newest first, at most so many."""
+        found = (stored for name in self._newest_names() if (stored := self.find(name)))
+        return [*islice((stored for stored in found if owner in (None, stored.owner)), limit)]
+
+    def read_events(self, run: str) -> list[TaskEvent]:
+        """All complete events of a run, in the order of their numbers."""
+        try:
+            with open(self._folder / run / EVENTS, "rb", opener=without_waiting) as file:
                 said = file.read(MAX_EVENTS_BYTES + MAX_LINE_BYTES)
         except OSError:
             return []
         return decode_events(said[: said.rfind(b"\n") + 1].splitlines())
 
-    def read_summary(self) -> RunSummary | None:
-        """As `RunRecord` says."""
-        with suppress(LibraryError, OSError, ValidationError):
-            return RunSummary.model_validate_json(read_plain_file(self.path / SUMMARY, MAX_LINE_BYTES))
-        return None
-
-    def file_sizes(self) -> dict[str, int]:
-        """As `RunRecord` says; links are passed over."""
-        root, found = self.path / FILES, dict[str, int]()
+    def file_sizes(self, run: str) -> dict[str, int]:
+        """The bytes of each file that code of a run wrote, by its name; links are passed over."""
+        root, found = self._folder / run / FILES, dict[str, int]()
         for place, folders, names in os.walk(root) if not root.is_symlink() else ():
             folders.sort()
             for path in (Path(place) / name for name in sorted(names)):
@@ -117,124 +157,52 @@ class RunFolder(RunRecord):
                         found[name] = path.stat().st_size
         return found
 
-    def read_file(self, name: str) -> bytes | None:
-        """As `RunRecord` says."""
+    def read_file(self, run: str, name: str) -> bytes | None:
+        """One of these files; None where there is none."""
         with suppress(OSError):
-            return (self.path / FILES / name).read_bytes() if name in self.file_sizes() else None
+            return (self._folder / run / FILES / name).read_bytes() if name in self.file_sizes(run) else None
         return None
 
-    def write_file(self, name: str, data: bytes) -> None:
-        """Writes a file that code of the run wrote.
-
-        Raises:
-            LibraryError: it cannot be written.
-        """
-        target = self.path / FILES / name
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-        except OSError as failure:
-            raise unusable(target, failure) from failure
-
-    def request(self) -> dict[str, Any]:
-        """As `RunRecord` says."""
-        with suppress(LibraryError, OSError, ValueError, RecursionError):
-            read = json.loads(read_plain_file(self.path / REQUEST))
-            return read if isinstance(read, dict) else {}
-        return {}
-
-    def is_under_way(self) -> bool:
-        """As `RunRecord` says."""
-        try:
-            return is_lock_held(self.path / LOCK)
-        except OSError:
-            return False
-
-    def began_at(self) -> float:
-        """Start of the run in seconds since 1970; 0 where unknown."""
-        with suppress(OSError):
-            return (self.path / REQUEST).lstat().st_mtime
-        return 0.0
-
-    def size(self) -> int:
-        """Bytes of all its files."""
-        total = 0
-        for place, _, names in os.walk(self.path):
-            for name in names:
+    def _newest_names(self) -> list[str]:
+        found = []
+        for path in self._folder.iterdir() if self._folder.is_dir() else ():
+            if RUN_ID.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+                began = 0.0
                 with suppress(OSError):
-                    total += (Path(place) / name).lstat().st_size
-        return total
-
-
-class RunFolders:
-    """The `RunRecords` of one machine."""
-
-    def __init__(self, folder: Path, max_runs: int, max_bytes: int) -> None:
-        """The folder is made when the first run begins."""
-        self._folder = folder
-        self._max_runs = max_runs
-        self._max_bytes = max_bytes
-        self._under_way: dict[str, FileLock] = {}
-        self._room = threading.Lock()
-
-    def create(self, run: str, request: dict[str, Any], owner: str) -> None:
-        """As `RunRecords` says."""
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as failure:
-            raise unusable(self._folder, failure) from failure
-        with self._room:
-            self._make_room(owner)
-        self._under_way[run] = RunFolder(self._folder / run).create(request)
-
-    def append_event(self, event: TaskEvent) -> None:
-        """As `RunRecords` says."""
-        try:
-            self._get(event.run).append_event(event)
-        finally:
-            if event.kind == "finished" and (lock := self._under_way.pop(event.run, None)):
-                lock.release()
-
-    def write_file(self, run: str, name: str, data: bytes) -> None:
-        """As `RunRecords` says."""
-        self._get(run).write_file(name, data)
-
-    def find(self, run: str) -> RunFolder | None:
-        """As `RunRecords` says."""
-        path = self._folder / run
-        return None if path.is_symlink() or not path.is_dir() else RunFolder(path)
-
-    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[RunFolder]:
-        """As `RunRecords` says."""
-        names = [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
-        records = [record for name in names if RUN_ID.fullmatch(name) and (record := self.find(name))]
-        own = [record for record in records if owner is None or record.owner() == owner]
-        return sorted(own, key=lambda record: (record.began_at(), record.run), reverse=True)[:limit]
-
-    def _get(self, run: str) -> RunFolder:
-        record = self.find(run)
-        if record is None:
-            raise no_run(run)
-        return record
+                    began = (path / REQUEST).lstat().st_mtime
+                found.append((began, path.name))
+        return [name for _, name in sorted(found, reverse=True)]
 
     def _make_room(self, owner: str) -> None:
         """Removes runs that are not under way until another one of an owner fits."""
         for left in self._folder.glob(f"{_GONE}*"):
             shutil.rmtree(left, ignore_errors=True)
-        sizes = {record: record.size() for record in reversed(self.newest(None))}
+        sizes = {name: _size_of(self._folder / name) for name in reversed(self._newest_names())}
         if len(sizes) < self._max_runs and sum(sizes.values()) <= self._max_bytes:
             return  # without a look at owners and locks
         oldest_first = [
-            (
-                record,
-                record.owner(),
-                size,
-                record.run not in self._under_way and not record.is_under_way(),
-            )
-            for record, size in sizes.items()
+            (name, stored.owner, size, name not in self._under_way and not stored.is_under_way)
+            for name, size in sizes.items()
+            if (stored := self.find(name))
         ]
-        for record in choose_surplus_runs(oldest_first, owner, self._max_runs, self._max_bytes):
-            _remove(record.path)
+        for name in choose_surplus_runs(oldest_first, owner, self._max_runs, self._max_bytes):
+            _remove(self._folder / name)
+
+
+def _read_request(place: Path) -> dict[str, Any]:
+    with suppress(LibraryError, OSError, ValueError, RecursionError):
+        read = json.loads(read_plain_file(place / REQUEST))
+        return read if isinstance(read, dict) else {}
+    return {}
+
+
+def _size_of(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(place) / name).lstat().st_size
+    return total
 
 
 def _remove(path: Path) -> None:

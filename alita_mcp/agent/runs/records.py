@@ -1,18 +1,17 @@
-"""Records of runs: what every store of them offers, and what is made of one.
+"""Records of runs, wherever they are stored, and what is made of one.
 
 What is read may be damaged or cut off: events that are none are passed over.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent
+from alita_mcp.agent.values import RunSummary, Solution, TaskEvent
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.owners import USER, choose_surplus
 
@@ -26,74 +25,34 @@ LIST_RUNS = "List the runs: alita runs"
 T = TypeVar("T")
 
 
-class RunRecord(ABC):
-    """Record of one run. All of it blocks."""
+class StoredRun(NamedTuple):
+    """A run as it was stored when it was looked at."""
 
-    def __init__(self, run: str) -> None:
-        self.run = run
+    run: str
+    request: dict[str, Any]
+    """With `at` and `owner`; empty where it cannot be read."""
+    summary: RunSummary | None
+    """Stored with the end; None where there is none that can be read."""
+    is_under_way: bool
+    """Whether the process that began it still works on it."""
 
-    @abstractmethod
-    def request(self) -> dict[str, Any]:
-        """The request of the run, with `at` and `owner`; empty where it cannot be read."""
-
-    @abstractmethod
-    def read_events(self) -> list[TaskEvent]:
-        """All complete events, in the order of their numbers."""
-
-    @abstractmethod
-    def read_summary(self) -> RunSummary | None:
-        """The summary that was stored with the end; None where there is none that can be read."""
-
-    @abstractmethod
-    def is_under_way(self) -> bool:
-        """Whether the process that began it still works on it."""
-
-    @abstractmethod
-    def file_sizes(self) -> dict[str, int]:
-        """The bytes of each file that code of the run wrote, by its name."""
-
-    @abstractmethod
-    def read_file(self, name: str) -> bytes | None:
-        """One of these files; None where there is none."""
-
+    @property
     def owner(self) -> str:
         """To whom the run belongs; the user where nothing says so."""
-        return str(self.request().get("owner", USER))
+        return str(self.request.get("owner", USER))
 
-    def solution(self) -> Solution | None:
-        """The solution of the run, as far as it can be read."""
-        return _solution_in(self.read_events())
-
-    def summary(self) -> RunSummary:
-        """The summary of the run."""
-        if summary := self.read_summary():
-            return summary
-        is_under_way = self.is_under_way()  # before the events: a run that is not has written its end
-        return self.summarize(self.read_events(), is_under_way=is_under_way)
-
-    def progress(self) -> RunProgress:
-        """How far the run is."""
-        is_under_way = self.is_under_way()  # in this order, as in `summary`
-        events = self.read_events()
-        return RunProgress(
-            summary=self.summarize(events, is_under_way=is_under_way),
-            events=tuple(events),
-            solution=_solution_in(events),
-            files=self.file_sizes(),
-        )
-
-    def summarize(self, events: Sequence[TaskEvent], *, is_under_way: bool = False) -> RunSummary:
+    def summarize(self, events: Sequence[TaskEvent]) -> RunSummary:
         """The summary that follows from these events."""
-        request, solution = self.request(), _solution_in(events)
+        solution = find_solution(events)
         known: dict[str, Any] = {
             "run": self.run,
-            "task": str(request.get("task", "")),
-            "at": str(request.get("at", "")),
-            "owner": str(request.get("owner", USER)),
+            "task": str(self.request.get("task", "")),
+            "at": str(self.request.get("at", "")),
+            "owner": self.owner,
         }
         if solution is None:
             steps = sum(event.kind == "step" for event in events)
-            return RunSummary(**known, status="running" if is_under_way else "died", steps=steps)
+            return RunSummary(**known, status="running" if self.is_under_way else "died", steps=steps)
         shared = ("solved", "stopped", "tools_made", "tools_used", "calls", "tokens", "cost", "seconds")
         return RunSummary(
             **known,
@@ -103,32 +62,6 @@ class RunRecord(ABC):
             steps=len(solution.steps),
             actions=tuple((step.tool, step.ok) for step in solution.steps),
         )
-
-
-class RunRecords(Protocol):
-    """Records of all runs, bounded together; several processes share them. All of it blocks.
-
-    What writes raises LibraryError where the disk or the database refuses.
-    """
-
-    def create(self, run: str, request: dict[str, Any], owner: str) -> None:
-        """Records that this process works on a run from now on; the oldest ended runs make room.
-
-        Raises:
-            LibraryError: there is a run of that id already.
-        """
-
-    def append_event(self, event: TaskEvent) -> None:
-        """Stores an event of a run that this process works on; `finished` ends it."""
-
-    def write_file(self, run: str, name: str, data: bytes) -> None:
-        """Stores a file that code of a run wrote."""
-
-    def find(self, run: str) -> RunRecord | None:
-        """The record of a run; None where there is none."""
-
-    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[RunRecord]:
-        """The records of an owner's runs, or of all (None), the newest first, at most so many."""
 
 
 def no_run(run: str) -> ToolNotFound:
@@ -151,11 +84,15 @@ def encode_event(event: TaskEvent) -> bytes:
     if len(line) <= MAX_LINE_BYTES:
         return line
     data = {**event.data, "steps": []} if event.kind == "finished" else {}
-    return (
-        event.model_copy(update={"data": data, "text": event.text[:SHOWN_CHARACTERS]})
-        .model_dump_json()
-        .encode()
-    )
+    short = event.model_copy(update={"data": data, "text": event.text[:SHOWN_CHARACTERS]})
+    return short.model_dump_json().encode()
+
+
+def decode_summary(content: bytes) -> RunSummary | None:
+    """The summary of a run; None for one that is damaged, or of a newer version."""
+    with suppress(ValidationError):
+        return RunSummary.model_validate_json(content)
+    return None
 
 
 def decode_events(lines: Sequence[bytes]) -> list[TaskEvent]:
@@ -167,7 +104,8 @@ def decode_events(lines: Sequence[bytes]) -> list[TaskEvent]:
     return sorted(events, key=lambda event: event.number)
 
 
-def _solution_in(events: Sequence[TaskEvent]) -> Solution | None:
+def find_solution(events: Sequence[TaskEvent]) -> Solution | None:
+    """The solution in the last event, as far as it can be read."""
     for event in reversed(events):
         if event.kind == "finished":
             with suppress(ValidationError):

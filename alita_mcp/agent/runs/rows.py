@@ -10,20 +10,18 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import ValidationError
 
 from alita_mcp.agent.runs.records import (
     MAX_EVENTS_BYTES,
-    RunRecord,
+    StoredRun,
     choose_surplus_runs,
     decode_events,
+    decode_summary,
     encode_event,
     no_run,
 )
-from alita_mcp.agent.values import RunSummary, TaskEvent
+from alita_mcp.agent.values import TaskEvent
 from alita_mcp.errors import LibraryError
 
 if TYPE_CHECKING:
@@ -36,52 +34,8 @@ RETRY_S = 0.5
 T = TypeVar("T")
 
 
-class RunRow(RunRecord):
-    """The row of one run, as it was read, with its events and files as they are now."""
-
-    def __init__(self, database: Database, row: dict[str, Any]) -> None:
-        super().__init__(row["run"])
-        self._database = database
-        self._row = row
-
-    def request(self) -> dict[str, Any]:
-        """As `RunRecord` says."""
-        request: dict[str, Any] = json.loads(self._row["request"])
-        return request
-
-    def owner(self) -> str:
-        """As `RunRecord` says."""
-        return str(self._row["owner"])
-
-    def read_events(self) -> list[TaskEvent]:
-        """As `RunRecord` says."""
-        rows = _fetch(self._database, "SELECT line FROM run_event WHERE run = %s", self.run)
-        return decode_events([row["line"] for row in rows])
-
-    def read_summary(self) -> RunSummary | None:
-        """As `RunRecord` says."""
-        with suppress(ValidationError):
-            return RunSummary.model_validate_json(self._row["summary"]) if self._row["summary"] else None
-        return None
-
-    def is_under_way(self) -> bool:
-        """As `RunRecord` says."""
-        return bool(self._row["is_under_way"])
-
-    def file_sizes(self) -> dict[str, int]:
-        """As `RunRecord` says."""
-        query = "SELECT name, octet_length(content) AS bytes FROM run_file WHERE run = %s ORDER BY name"
-        return {row["name"].decode(): row["bytes"] for row in _fetch(self._database, query, self.run)}
-
-    def read_file(self, name: str) -> bytes | None:
-        """As `RunRecord` says."""
-        query = "SELECT content FROM run_file WHERE run = %s AND name = %s"
-        rows = _fetch(self._database, query, self.run, _encode_name(name))
-        return rows[0]["content"] if rows else None
-
-
 class RunRows:
-    """The `RunRecords` of several servers."""
+    """The same as `RunFolders`, of several servers."""
 
     def __init__(self, database: Database, max_runs: int, max_bytes: int) -> None:
         self._database = database
@@ -92,7 +46,7 @@ class RunRows:
         """Taken for good with the first run: from then on the database hears that this process lives."""
 
     def create(self, run: str, request: dict[str, Any], owner: str) -> None:
-        """As `RunRecords` says; a run that another server left unfinished begins anew."""
+        """As `RunFolders` says; a run that another server left unfinished begins anew."""
         content = json.dumps(request).encode()
         with self._database.transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('run'))")
@@ -107,10 +61,9 @@ class RunRows:
             )
             sizes = [(row["run"], row["owner"], int(row["bytes"]), row["ended"]) for row in rows]
             surplus = choose_surplus_runs(sizes, owner, self._max_runs, self._max_bytes)
-            connection.execute("DELETE FROM run WHERE run = ANY(%s)", (surplus,))
             connection.execute(
-                "DELETE FROM run WHERE run = %s AND owner = %s AND holder <> %s AND summary IS NULL",
-                (run, owner, self._holder),
+                "DELETE FROM run WHERE run = ANY(%s) OR run = %s AND owner = %s AND holder <> %s AND summary IS NULL",
+                (surplus, run, owner, self._holder),
             )
             made = connection.execute(
                 "INSERT INTO run (run, owner, request, holder) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -122,11 +75,11 @@ class RunRows:
             self._database.listen("alita_runs", self._beat)
 
     def append_event(self, event: TaskEvent) -> None:
-        """As `RunRecords` says; waits for a database that is away."""
+        """As `RunFolders` says; waits for a database that is away."""
         line = encode_event(event)
         summary = None
-        if event.kind == "finished" and (record := _persist(lambda: self.find(event.run))):
-            summary = record.summarize([event]).model_dump_json().encode()
+        if event.kind == "finished" and (stored := _persist(lambda: self.find(event.run))):
+            summary = stored.summarize([event]).model_dump_json().encode()
 
         def append() -> None:
             with self._database.transaction() as connection:
@@ -148,7 +101,7 @@ class RunRows:
         _persist(append)
 
     def write_file(self, run: str, name: str, data: bytes) -> None:
-        """As `RunRecords` says; waits for a database that is away."""
+        """As `RunFolders` says; waits for a database that is away."""
 
         def write() -> None:
             with self._database.transaction() as connection:
@@ -162,20 +115,47 @@ class RunRows:
 
         _persist(write)
 
-    def find(self, run: str) -> RunRow | None:
-        """As `RunRecords` says."""
+    def find(self, run: str) -> StoredRun | None:
+        """As `RunFolders` says."""
         return next(iter(self._select("WHERE run = %s", run)), None)
 
-    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[RunRow]:
-        """As `RunRecords` says."""
+    def newest(self, owner: str | None, limit: int | None = None) -> Sequence[StoredRun]:
+        """As `RunFolders` says."""
         return self._select("WHERE owner = coalesce(%s, owner) ORDER BY began DESC LIMIT %s", owner, limit)
 
-    def _select(self, where: str, *values: Any) -> list[RunRow]:
+    def read_events(self, run: str) -> list[TaskEvent]:
+        """As `RunFolders` says."""
+        rows = self._fetch("SELECT line FROM run_event WHERE run = %s", run)
+        return decode_events([row["line"] for row in rows])
+
+    def file_sizes(self, run: str) -> dict[str, int]:
+        """As `RunFolders` says."""
+        rows = self._fetch(
+            "SELECT name, octet_length(content) AS bytes FROM run_file WHERE run = %s ORDER BY name", run
+        )
+        return {row["name"].decode(): row["bytes"] for row in rows}
+
+    def read_file(self, run: str, name: str) -> bytes | None:
+        """As `RunFolders` says."""
+        rows = self._fetch(
+            "SELECT content FROM run_file WHERE run = %s AND name = %s", run, _encode_name(name)
+        )
+        return rows[0]["content"] if rows else None
+
+    def _select(self, where: str, *values: Any) -> list[StoredRun]:
         query = f"""
-            SELECT run, owner, request, summary, summary IS NULL AND seen >= now() - %s * interval '1 s' AS is_under_way
+            SELECT run, request, summary, summary IS NULL AND seen >= now() - %s * interval '1 s' AS is_under_way
             FROM run {where}
         """  # noqa: S608 - written above
-        return [RunRow(self._database, row) for row in _fetch(self._database, query, DEAD_AFTER_S, *values)]
+        rows = self._fetch(query, DEAD_AFTER_S, *values)
+        return [
+            StoredRun(run, json.loads(request), decode_summary(summary or b""), is_under_way)
+            for run, request, summary, is_under_way in map(dict.values, rows)
+        ]
+
+    def _fetch(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        with self._database.transaction() as connection:
+            return connection.execute(query, values).fetchall()
 
     def _beat(self, _notice: str | None) -> None:
         with self._database.transaction() as connection:
@@ -194,11 +174,6 @@ def _persist(work: Callable[[], T]) -> T:
             if time.monotonic() > until:
                 raise
             time.sleep(RETRY_S)
-
-
-def _fetch(database: Database, query: str, *values: Any) -> list[dict[str, Any]]:
-    with database.transaction() as connection:
-        return connection.execute(query, values).fetchall()
 
 
 def _encode_name(name: str) -> bytes:

@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-import anyio
 import anyio.to_thread
 
 from alita_mcp.agent.runs.folder import RUN_ID, RunFolders
-from alita_mcp.agent.runs.records import LIST_RUNS, RunRecord, RunRecords, no_run
+from alita_mcp.agent.runs.records import LIST_RUNS, StoredRun, find_solution, no_run
 from alita_mcp.agent.runs.rows import RunRows
 from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, UsageError
@@ -38,30 +37,41 @@ T = TypeVar("T")
 class RunReader:
     """The runs of one owner, as far as they can be read; all runs for a person."""
 
-    def __init__(self, records: RunRecords, owner: str | None) -> None:
+    def __init__(self, records: RunFolders | RunRows, owner: str | None) -> None:
         """Made by `StoredRuns.of_owner`."""
         self._records = records
         self._owner = owner
 
     async def events(self, run: str) -> Sequence[TaskEvent]:
         """Stored events; raises ToolNotFound for a run that is not known."""
-        return await _in_thread(lambda: self._find(run).read_events())
+        return await _in_thread(lambda: self._records.read_events(self._find(run).run))
 
     async def solution(self, run: str) -> Solution | None:
         """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
-        return await _in_thread(lambda: self._find(run).solution())
+        return find_solution(await self.events(run))
 
     async def summary(self, run: str) -> RunSummary:
         """The summary of a run; raises ToolNotFound."""
-        return await _in_thread(lambda: self._find(run).summary())
+        return await _in_thread(lambda: self._summarize(self._find(run)))
 
     async def progress(self, run: str) -> RunProgress:
         """How far a run is; raises ToolNotFound."""
-        return await _in_thread(lambda: self._find(run).progress())
+
+        def look() -> RunProgress:
+            stored = self._find(run)  # before the events: a run that is not under way has written its end
+            events = self._records.read_events(run)
+            return RunProgress(
+                summary=stored.summarize(events),
+                events=tuple(events),
+                solution=find_solution(events),
+                files=self._records.file_sizes(run),
+            )
+
+        return await _in_thread(look)
 
     async def read_file(self, run: str, name: str) -> bytes:
         """A file that code of a run wrote; raises ToolNotFound."""
-        found = await _in_thread(lambda: self._find(run).read_file(name))
+        found = await _in_thread(lambda: self._records.read_file(self._find(run).run, name))
         if found is None:
             raise ToolNotFound(f"There is no file {name[:200]!r} of this run.", hint="")
         return found
@@ -69,23 +79,26 @@ class RunReader:
     async def list(self, limit: int = 20) -> Sequence[RunSummary]:
         """The newest runs of all processes, the newest first."""
         return await _in_thread(
-            lambda: [record.summary() for record in self._records.newest(self._owner, limit)]
+            lambda: [self._summarize(stored) for stored in self._records.newest(self._owner, limit)]
         )
 
     async def find_run(self, prefix: str) -> str:
         """The id of the one run with that prefix; raises ToolNotFound."""
-        records = await _in_thread(lambda: self._records.newest(self._owner))
-        found = [record.run for record in records if record.run.startswith(prefix)]
+        stored = await _in_thread(lambda: self._records.newest(self._owner))
+        found = [each.run for each in stored if each.run.startswith(prefix)]
         if len(found) != 1 or not prefix:
             which = "Several runs begin with" if len(found) > 1 and prefix else "There is no run"
             raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint=LIST_RUNS)
         return found[0]
 
-    def _find(self, run: str) -> RunRecord:
-        record = self._records.find(run) if RUN_ID.fullmatch(run) else None
-        if record is None or self._owner not in (None, record.owner()):
+    def _find(self, run: str) -> StoredRun:
+        stored = self._records.find(run) if RUN_ID.fullmatch(run) else None
+        if stored is None or self._owner not in (None, stored.owner):
             raise no_run(run)
-        return record
+        return stored
+
+    def _summarize(self, stored: StoredRun) -> RunSummary:
+        return stored.summary or stored.summarize(self._records.read_events(stored.run))
 
 
 class StoredRuns(RunReader):
@@ -93,14 +106,9 @@ class StoredRuns(RunReader):
 
     def __init__(self, storage: Storage, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
         """Nothing is read or made before the first run."""
-        database = storage.database
-        records: RunRecords = (
-            RunFolders(storage.home / RUNS, max_runs, max_bytes)
-            if database is None
-            else RunRows(database, max_runs, max_bytes)
-        )
-        super().__init__(records, None)
-        self._turns: dict[str, anyio.Lock] = {}
+        bounds = (max_runs, max_bytes)
+        folders, database = storage.home / RUNS, storage.database
+        super().__init__(RunRows(database, *bounds) if database else RunFolders(folders, *bounds), None)
 
     def of_owner(self, owner: str | None) -> RunReader:
         """The runs of one owner; all of them for a person, None."""
@@ -126,7 +134,6 @@ class StoredRuns(RunReader):
         said = clean_json(request.model_dump(mode="json"))
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         await _in_thread(partial(self._records.create, run, {**said, "at": at, "owner": owner}, owner))
-        self._turns[run] = anyio.Lock()
 
     async def append(self, event: TaskEvent) -> None:
         """Stores an event without keys; `finished` ends the run.
@@ -142,12 +149,7 @@ class StoredRuns(RunReader):
                 event.model_copy(update={"text": clean_text(event.text), "data": data})
             )
 
-        try:
-            async with self._turns.get(event.run, anyio.Lock()):
-                await _in_thread(append)
-        finally:
-            if event.kind == "finished":
-                self._turns.pop(event.run, None)
+        await _in_thread(append)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

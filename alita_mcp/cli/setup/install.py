@@ -35,7 +35,6 @@ def install(
     dry_run: bool = False,
     file: Path | None = None,
     uvx: bool = False,
-    write: Annotated[bool, Parameter(show=False)] = False,  # noqa: ARG001 - what 0.1.0 needed
     output: Printer,
 ) -> int | None:
     """Connect a client: put this server into its configuration.
@@ -50,7 +49,6 @@ def install(
         dry_run: Show what would change, and write nothing.
         file: Another file than the client's usual one, or that one where the client is not on this machine.
         uvx: Start the server with `uvx alita-mcp-server` instead of this installation.
-        write: As is done anyway; 0.1.0 needed it.
 
     Examples:
         alita install cursor

@@ -10,6 +10,7 @@ from alita_mcp.errors import ExtraMissing, ModelError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from alita_mcp.models.choices import Chosen
     from alita_mcp.settings import Settings
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 class Provider(NamedTuple):
     """What there is to ask about a provider."""
 
-    title: str
     prefix: str
     """Of its models, as litellm names them."""
     model: str = ""
@@ -28,20 +28,21 @@ class Provider(NamedTuple):
 
 
 PROVIDERS = {
-    "openai": Provider("OpenAI", "openai", "gpt-5.6-terra", "https://platform.openai.com/api-keys"),
-    "anthropic": Provider(
-        "Anthropic", "anthropic", "claude-sonnet-5", "https://platform.claude.com/settings/keys"
-    ),
-    "google": Provider(
-        "Google Gemini", "gemini", "gemini-flash-latest", "https://aistudio.google.com/apikey"
-    ),
-    "mistral": Provider("Mistral", "mistral", "mistral-medium-latest", "https://console.mistral.ai/api-keys"),
-    "ollama": Provider("Ollama, on this machine", "ollama", "qwen3"),
-    "compatible": Provider("another OpenAI-compatible server", "openai"),
+    "openai": Provider("openai", "gpt-5.6-terra", "https://platform.openai.com/api-keys"),
+    "anthropic": Provider("anthropic", "claude-sonnet-5", "https://platform.claude.com/settings/keys"),
+    "google": Provider("gemini", "gemini-flash-latest", "https://aistudio.google.com/apikey"),
+    "mistral": Provider("mistral", "mistral-medium-latest", "https://console.mistral.ai/api-keys"),
+    "ollama": Provider("ollama", "qwen3"),
+    "compatible": Provider("openai"),
 }
 NONE = "none"
+QUESTION = """\
+Which model may the server use itself, to write tools and solve tasks? One of these providers; ollama: on this machine;
+compatible: another server with OpenAI's API; none: the connected agent writes the code.
+Provider"""
 HELP = "`alita setup --help` describes the options; --yes takes the rest as it is."
-_NAME = re.compile(r"\w[\w.:/@+-]{0,199}", re.ASCII)
+URL = r"https?://[^\s/?#]+(/[^\s?#]*)?"
+NAME = r"[A-Za-z0-9_][A-Za-z0-9_.:/@+-]{0,199}"
 
 
 class ModelAnswers(NamedTuple):
@@ -88,20 +89,22 @@ def set_up_model(
     import anyio
 
     from alita_mcp.extras import require_extra
-    from alita_mcp.models.keys import KEYS_FILE, store_key
+    from alita_mcp.models.keys import store_key
     from alita_mcp.models.trial import try_model
     from alita_mcp.settings import absolute_home, key_from, read_settings
     from alita_mcp.settings_file import change_settings_file
 
     home = absolute_home(settings.home)
     while True:
-        name = answers.provider or ask_provider(output)
+        name = answers.provider or output.ask(QUESTION, NONE, choices=[*PROVIDERS, NONE])
         if name == NONE:
             change_settings_file(home, {"model": None, "model_base_url": None})
             output.note("No model: the connected agent writes the code.")
             return {"model": None}
         require_extra("models")
-        chosen, key = ask_model(PROVIDERS[name], answers, settings, output, can_ask=can_ask)
+        chosen, key = ask_model(
+            PROVIDERS[name], answers._replace(provider=name), home, output, can_ask=can_ask
+        )
         try:
             with output.progress(f"trying {chosen.name}"):
                 answered = anyio.run(try_model, chosen, key)
@@ -117,9 +120,8 @@ def set_up_model(
         place = store_key(home, chosen.stored_as, key) if key else None
         path = change_settings_file(home, {"model": chosen.name, "model_base_url": chosen.base_url})
         output.note(f"✓ model {chosen.name}: kept in {path}")
-        places = {"keyring": "the system keyring", "file": f"{home / KEYS_FILE}, which only you can read"}
         if place:
-            output.note(f"✓ key: kept in {places[place]}")
+            output.note(f"✓ key: kept in {place}")
         if key and key_from(chosen.key_variable) not in (None, key):
             output.note(f"warning: {chosen.key_variable} is set here, and goes before the stored key.")
         after = read_settings()
@@ -128,80 +130,60 @@ def set_up_model(
         return {"model": chosen.name, "base_url": chosen.base_url, "answered_as": answered, "key": place}
 
 
-def ask_provider(output: Output) -> str:
-    """The provider that a person chooses."""
-    names = (*PROVIDERS, NONE)
-    output.note("Which model may the server use itself, to write tools and solve tasks?")
-    for number, name in enumerate(names, 1):
-        title = PROVIDERS[name].title if name != NONE else "none; the connected agent writes the code"
-        output.note(f"  {number}  {title}")
-    while True:
-        answer = output.ask("Number", str(len(names))).lower()
-        if answer in names:
-            return answer
-        if answer.isdecimal() and 1 <= int(answer) <= len(names):
-            return names[int(answer) - 1]
-        output.note(f"{answer[:40]!r} is none of them.")
-
-
 def ask_model(
-    provider: Provider, answers: ModelAnswers, settings: Settings, output: Output, *, can_ask: bool
+    provider: Provider, answers: ModelAnswers, home: Path, output: Output, *, can_ask: bool
 ) -> tuple[Chosen, str | None]:
     """The model, and its key where a new one is to be kept; asks for what the answers leave out.
 
     Raises:
-        UsageError: something is left out, and nobody can be asked; the message names the option.
+        UsageError: something is left out, and nobody can be asked; the message names the option. Or it is invalid.
     """
     from alita_mcp.models.choices import Chosen
     from alita_mcp.models.keys import check_key
-    from alita_mcp.settings import absolute_home
 
-    def ask(
-        option: str, question: str, check: Callable[[str], str], *, default: str = "", unseen: bool = False
+    def settle(
+        option: str, question: str, given: str | None, check: Callable[[str], str], *, default: str = ""
     ) -> str:
+        if given is not None:
+            return check(given)
         if not can_ask:
             raise UsageError(f"There is no terminal to ask on, and {option} is missing.", hint=HELP)
         while True:
             try:
-                return check(output.ask_unseen(question) if unseen else output.ask(question, default))
+                return check(output.ask(question, default, unseen=question.startswith("Key")))
             except UsageError as invalid:
                 output.note(f"✗ {invalid}")
 
-    is_own = provider == PROVIDERS["compatible"]
-    base_url = None if answers.base_url is None else check_url(answers.base_url)
-    if base_url is None and is_own:
-        base_url = ask("--base-url URL", "Base URL, as in http://127.0.0.1:8000/v1", check_url)
-    model = answers.model or ("" if can_ask else provider.model)
-    model = check_name(model) if model else ask("--model NAME", "Model", check_name, default=provider.model)
+    def check_url(text: str) -> str:
+        return check_text(text.rstrip("/"), URL, "http://HOST:PORT/v1 or https://HOST/v1")
+
+    def check_name(text: str) -> str:
+        return check_text(text, NAME, "the name of a model, as the provider writes it")
+
+    base_url, model = answers.base_url, answers.model
+    if base_url is not None or answers.provider == "compatible":
+        question = "Base URL, as in http://127.0.0.1:8000/v1"
+        base_url = settle("--base-url URL", question, base_url, check_url)
+    if model is None and not can_ask:
+        model = provider.model or None
+    model = settle("--model NAME", "Model", model, check_name, default=provider.model)
     name = f"{provider.prefix}/{model.removeprefix(f'{provider.prefix}/')}"
-    chosen = Chosen(name=name, base_url=base_url, home=absolute_home(settings.home))
+    chosen = Chosen(name=name, base_url=base_url, home=home)
     key = answers.key
     if key is None and provider.keys_at and not chosen.find_key_place():
-        key = ask("--key-env VARIABLE", f"Key, made at {provider.keys_at}", check_key, unseen=True)
-    elif key is None and can_ask and (is_own or provider.keys_at):
+        key = settle("--key-env VARIABLE", f"Key, made at {provider.keys_at}", None, check_key)
+    elif key is None and can_ask and answers.provider != "ollama":
         question = "Key (Enter: none, or the one that is set or stored)"
-        key = ask("", question, lambda text: text and check_key(text), unseen=True) or None
+        key = settle("", question, None, lambda text: text and check_key(text)) or None
     return chosen, key
 
 
-def check_url(text: str) -> str:
-    """The base URL of a server.
+def check_text(text: str, pattern: str, expected: str) -> str:
+    """The text without blanks around it.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it does not fit the pattern.
     """
-    url = text.strip().rstrip("/")
-    if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", url):
-        raise UsageError(f"Invalid base URL {text[:80]!r}: expected http://HOST:PORT/v1 or https://HOST/v1.")
-    return url
-
-
-def check_name(text: str) -> str:
-    """The name of a model.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if not _NAME.fullmatch(text.strip()):
-        raise UsageError(f"Invalid name of a model {text[:80]!r}: expected one as the provider writes it.")
+    if not re.fullmatch(pattern, text.strip()):
+        raise UsageError(f"Invalid {text[:80]!r}: expected {expected}.")
     return text.strip()

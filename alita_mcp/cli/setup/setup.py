@@ -35,7 +35,7 @@ def setup(
     Args:
         provider: Who serves the model that the server may use itself; none: the connected agent writes the code.
         model: Name of the model, as the provider writes it.
-        base_url: Address of the server, with the provider `compatible` or `ollama`.
+        base_url: Address of the server, where it is not the provider's own.
         key_env: Environment variable that holds the key to keep.
         clients: Clients to connect, commas between; all, or none.
         no_prepare: Leave the sandbox as it is.
@@ -49,16 +49,21 @@ def setup(
     import anyio
 
     from alita_mcp.cli.setup.prepare import prepare_machine
-    from alita_mcp.settings import read_settings
+    from alita_mcp.models.keys import check_key
+    from alita_mcp.settings import key_from, read_settings
 
     settings = read_settings()
     for option, given in (("--model", model), ("--base-url", base_url), ("--key-env", key_env)):
         if given is not None and provider in (None, NONE):
             raise UsageError(f"{option} needs --provider.", hint=f"--provider {'|'.join(PROVIDERS)}")
-    if base_url is not None and provider not in ("compatible", "ollama"):
-        raise UsageError(f"--base-url does not go with {provider}.", hint="Use --provider compatible.")
     named = read_clients(clients)
-    answers = ModelAnswers(provider, model, base_url, read_key(key_env))
+    key = None if key_env is None else key_from(key_env)
+    if key_env is not None and key is None:
+        raise UsageError(
+            f"The environment variable {key_env[:80]!r} of --key-env is not set.",
+            hint="--key-env takes the name of a variable, not the key itself.",
+        )
+    answers = ModelAnswers(provider, model, base_url, key and check_key(key))
     can_ask = has_terminal() and not yes and not output.as_json
     missing = ["--provider NAME"] if provider is None else []
     missing += ["--clients NAME,NAME|all|none"] if named is None else []
@@ -82,26 +87,6 @@ def setup(
     found["first_question"] = FIRST_QUESTION
     output.print_result(found, "\n".join(lines))
     return AlitaError.exit_status if failed else 0
-
-
-def read_key(variable: str | None) -> str | None:
-    """The key in a variable; None where none is named.
-
-    Raises:
-        UsageError: it is not set, or holds no key.
-    """
-    from alita_mcp.models.keys import check_key
-    from alita_mcp.settings import key_from
-
-    if variable is None:
-        return None
-    key = key_from(variable)
-    if key is None:
-        raise UsageError(
-            f"The environment variable {variable[:80]!r} of --key-env is not set.",
-            hint="--key-env takes the name of a variable, not the key itself.",
-        )
-    return check_key(key)
 
 
 def read_clients(given: str | None) -> list[Client] | None:

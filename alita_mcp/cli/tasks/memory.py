@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from alita_mcp.cli.output import Output, Printer, columns, compact_json, require_terminal
+from alita_mcp.cli.output import Printer, columns, compact_json, require_terminal
 from alita_mcp.errors import Cancelled, UsageError
 
 if TYPE_CHECKING:
-    from alita_mcp.agent.memory.store import MemoryEntry, StoredMemory
+    from alita_mcp.agent.memory.store import MemoryEntry
 
 
 async def memory(
@@ -50,30 +50,25 @@ async def memory(
             "`alita memory list` takes no ids.", hint=f"`alita memory show {names[0]}` shows one."
         )
     with open_storage(read_settings()) as storage:
-        await _act(StoredMemory(storage), action, names, everything, yes, output)
-
-
-async def _act(
-    stored: StoredMemory, action: str, names: list[str], everything: bool, yes: bool, output: Output
-) -> None:
-    if action == "show":
-        entry = await stored.show(names[0])
-        output.print_result(entry, f"{format_entries([entry])}\n{compact_json(entry.value)}")
-    elif action == "forget":
-        found = [await stored.show(name) for name in dict.fromkeys(names)] or await stored.list()
-        if found and not yes:
-            require_terminal(f"Add --yes to forget {len(found)} memories.")
-            output.note(format_entries(found))
-            if not await output.confirm(f"Forget {len(found)}?"):
-                raise Cancelled("Nothing was forgotten.")
-        # With --all, what cannot be read goes too.
-        count = await stored.forget([entry.id for entry in found], everything=everything)
-        output.print_result({"forgotten": count}, f"{count} forgotten.")
-    else:
-        found = await stored.list()
-        output.print_result(found, format_entries(found))
-        if not found:
-            output.note("Nothing is remembered.")
+        stored = StoredMemory(storage)
+        if action == "show":
+            entry = await stored.show(names[0])
+            output.print_result(entry, f"{format_entries([entry])}\n{compact_json(entry.value)}")
+        elif action == "forget":
+            found = [await stored.show(name) for name in dict.fromkeys(names)] or await stored.list()
+            if found and not yes:
+                require_terminal(f"Add --yes to forget {len(found)} memories.")
+                output.note(format_entries(found))
+                if not await output.confirm(f"Forget {len(found)}?"):
+                    raise Cancelled("Nothing was forgotten.")
+            # With --all, what cannot be read goes too.
+            count = await stored.forget([entry.id for entry in found], everything=everything)
+            output.print_result({"forgotten": count}, f"{count} forgotten.")
+        else:
+            found = await stored.list()
+            output.print_result(found, format_entries(found))
+            if not found:
+                output.note("Nothing is remembered.")
 
 
 def format_entries(entries: Sequence[MemoryEntry]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS
 from alita_mcp.library.catalogue.listing import LISTING
-from alita_mcp.library.catalogue.mirror import read_state
+from alita_mcp.library.catalogue.mirror import COUNTED, STANDING, read_state
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, journal_row, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
@@ -272,11 +272,10 @@ class Catalogue:
         with self._transaction(durable=False) as db:
             _journal(db, event, name, version, detail)
 
-    def journal(self, limit: int, event: str | None = None, after: int = 0) -> list[JournalRow]:
-        """The newest events first, those after the row of an id."""
-        which = "id > ? AND event = ?" if event else "id > ?"
-        newest = f"SELECT * FROM journal WHERE {which} ORDER BY id DESC LIMIT ?"  # noqa: S608
-        return [journal_row(row) for row in self._rows(newest, after, *([event] if event else ()), limit)]
+    def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
+        """The newest events first."""
+        newest = f"SELECT * FROM journal {'WHERE event = ?' if event else ''} ORDER BY id DESC LIMIT ?"  # noqa: S608
+        return [journal_row(row) for row in self._rows(newest, *([event] if event else ()), limit)]
 
     def list_tombstones_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
         """Names and versions of tools whose tombstone is older than `moment`."""
@@ -293,6 +292,14 @@ class Catalogue:
         with self._transaction() as db:
             db.execute("DELETE FROM tool WHERE name = ? AND state = 'deleted'", (name,))
             _journal(db, "purged", name, None, {})
+
+    def read_tables(self) -> dict[str, list[dict[str, Any]]]:
+        """All rows of all that `mirror` names, as they are at one moment."""
+        with self._local_transaction() as db:
+            return {
+                table: [dict(row) for row in db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key)}")]  # noqa: S608
+                for table, key in {**STANDING, **COUNTED}.items()
+            }
 
     def reindex(self) -> int:
         """Makes the search index anew; returns how many tools can be found."""

@@ -26,15 +26,6 @@ DAILY_TABLES = (
         called INTEGER NOT NULL
     ) WITHOUT ROWID
     """,
-    # What the journal of an earlier alita still knows; the size of the code that was called is not in it.
-    """
-    INSERT INTO daily_use
-    SELECT substr(time, 1, 10) AS day, name, count(*),
-        sum(coalesce(iif(json_valid(detail), json_extract(detail, '$.status'), ''), '') NOT IN ('ok', 'cancelled')), 0
-    FROM journal
-    WHERE event = 'called' AND name IN (SELECT name FROM tool) AND NOT EXISTS (SELECT 1 FROM daily_use)
-    GROUP BY day, name
-    """,
 )
 
 COUNT_DAY = (
@@ -51,13 +42,10 @@ TRIM_DAYS = tuple(
     for table in ("daily_use", "daily_search")
 )
 
-TOOL_DAYS = (
-    "SELECT day, calls, failures, code_bytes FROM daily_use WHERE name = :name AND day >= :since ORDER BY day"
-)
-GROWN_DAYS = """
-SELECT day, sum(calls) AS calls, sum(failures) AS failures, sum(code_bytes) AS code_bytes
-FROM daily_use WHERE day >= :since AND name NOT IN (
-    SELECT j.name FROM journal j WHERE j.event = 'starter installed' AND j.name IS NOT NULL
+USE_DAYS = """
+SELECT day, sum(calls), sum(failures), sum(code_bytes) FROM daily_use WHERE day >= :since AND iif(
+    :name != '', name = :name,
+    name NOT IN (SELECT j.name FROM journal j WHERE j.event = 'starter installed' AND j.name IS NOT NULL)
 ) GROUP BY day ORDER BY day
 """
 SEARCH_DAYS = "SELECT day, searches, matched, called FROM daily_search WHERE day >= :since ORDER BY day"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def read_changes(connection: Connection, last: MirrorState) -> Changes:
     changes = _read_changes(connection, last.snapshot)
     if changes.state.era == last.era:
         return changes
-    return _read_changes(connection, NOTHING)._replace(is_whole=True)
+    if last.snapshot != NOTHING:
+        changes = _read_changes(connection, NOTHING)
+    return changes._replace(is_whole=True)
 
 
 def _read_changes(connection: Connection, snapshot: str) -> Changes:
@@ -139,29 +141,42 @@ def put_rows(
 
 def send_tools(db: sqlite3.Connection, connection: Connection, names: Sequence[str]) -> None:
     """Makes the rows of these tools in PostgreSQL those of the mirror."""
-    for table, key in STANDING.items():
+    for table in STANDING:
         found = db.execute(
             f"SELECT * FROM {table} WHERE name IN (SELECT value FROM json_each(?))",  # noqa: S608 - of our own words
             (json.dumps(names),),
         )
-        columns = [column for column, *_ in found.description]
-        is_same = " AND ".join(f"o.{column} = t.{column}" for column in key)
-        connection.execute(
-            f"""
-            WITH ours AS (SELECT * FROM json_populate_recordset(NULL::{table}, %(rows)s::json)),
-            gone AS (
-                DELETE FROM {table} t
-                WHERE t.name = ANY(%(names)s) AND NOT EXISTS (SELECT 1 FROM ours o WHERE {is_same})
-            )
-            INSERT INTO {table} ({", ".join(columns)}) SELECT {", ".join(columns)} FROM ours
-            {_on_conflict(table, key, columns, "IS DISTINCT FROM")}
-            """,  # noqa: S608 - of our own words
-            {"rows": json_rows(map(dict, found)), "names": list(names)},
-        )
+        send_rows(connection, table, [column for column, *_ in found.description], map(dict, found), names)
     connection.execute(
         "INSERT INTO changed (name) SELECT unnest(%s::text[])"
         " ON CONFLICT (name) DO UPDATE SET xid = pg_current_xact_id()",
         (list(names),),
+    )
+
+
+def send_rows(
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    rows: Iterable[Mapping[str, Any]],
+    names: Sequence[str] = (),
+) -> None:
+    """Enters rows in a table of PostgreSQL in place of those with the same keys; drops other ones of these tools."""
+    key = {**STANDING, **COUNTED}[table]
+    is_same = " AND ".join(f"o.{column} = t.{column}" for column in key)
+    gone = f"""
+    , gone AS (
+        DELETE FROM {table} t
+        WHERE t.name = ANY(%(names)s) AND NOT EXISTS (SELECT 1 FROM ours o WHERE {is_same})
+    )
+    """  # noqa: S608 - of our own words
+    connection.execute(
+        f"""
+        WITH ours AS (SELECT * FROM json_populate_recordset(NULL::{table}, %(rows)s::json)) {gone if names else ""}
+        INSERT INTO {table} ({", ".join(columns)}) SELECT {", ".join(columns)} FROM ours
+        {_on_conflict(table, key, columns, "IS DISTINCT FROM")}
+        """,  # noqa: S608 - of our own words
+        {"rows": json.dumps(clean_rows(rows)), "names": list(names)},
     )
 
 
@@ -171,21 +186,19 @@ def send_journal(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> l
     return connection.execute(
         f"INSERT INTO journal ({columns}) SELECT {columns} FROM json_populate_recordset(NULL::journal, %s::json)"  # noqa: S608
         f" RETURNING id, {columns}",
-        (json_rows(rows),),
+        (json.dumps(clean_rows(rows)),),
     ).fetchall()
 
 
-def json_rows(rows: Collection[Mapping[str, Any]] | Any) -> str:
-    """Rows as JSON that PostgreSQL takes: it has no NUL in text."""
-    return json.dumps(
-        [
-            {
-                column: value.replace("\0", "\ufffd") if isinstance(value, str) else value
-                for column, value in row.items()
-            }
-            for row in rows
-        ]
-    )
+def clean_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as PostgreSQL takes them: it has no NUL in text."""
+    return [
+        {
+            column: value.replace("\0", "\ufffd") if isinstance(value, str) else value
+            for column, value in row.items()
+        }
+        for row in rows
+    ]
 
 
 def _on_conflict(table: str, key: Sequence[str], columns: Sequence[str], differs: str) -> str:

@@ -19,11 +19,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
-from alita_mcp.library.catalogue.daily import (
-    GROWN_DAYS,
-    SEARCH_DAYS,
-    TOOL_DAYS,
-)
+from alita_mcp.library.catalogue.daily import SEARCH_DAYS, USE_DAYS
 from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE
 from alita_mcp.library.catalogue.schema import (
     APPROVAL,
@@ -256,13 +252,10 @@ class CatalogueReader:
         rows = self._rows(UNREVIEWED, limit=limit)
         return (rows[0][-1] if rows else 0), [UnreviewedTool(*row[:-1]) for row in map(tuple, rows)]
 
-    def daily_use(self, name: str, since: str) -> dict[str, Use]:
-        """How a tool was used on each day of use from a day on (`2026-11-26`), the first day first."""
-        return _use_counts(self._rows(TOOL_DAYS, name=name, since=since))
-
-    def daily_use_of_grown(self, since: str) -> dict[str, Use]:
-        """As `daily_use`, of all tools but the starter tools together."""
-        return _use_counts(self._rows(GROWN_DAYS, since=since))
+    def daily_use(self, since: str, name: str = "") -> dict[str, Use]:
+        """How a tool, else all but the starter tools, was used on each day from one on (`2026-11-26`), in order."""
+        rows = self._rows(USE_DAYS, since=since, name=name)
+        return {day: Use(calls, failures, code_bytes=size) for day, calls, failures, size in rows}
 
     def daily_searches(self, since: str) -> dict[str, SearchCount]:
         """Searches of each day from a day on, the first day first."""
@@ -275,10 +268,6 @@ class CatalogueReader:
     def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
         with self._lock, translate_errors(self._path):
             return self._db.execute(query, values).fetchall()
-
-
-def _use_counts(rows: Iterable[sqlite3.Row]) -> dict[str, Use]:
-    return {key: Use(calls, failures, code_bytes=size) for key, calls, failures, size in rows}
 
 
 @contextmanager

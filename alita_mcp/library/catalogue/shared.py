@@ -5,6 +5,7 @@ A change is made in the mirror and sent to PostgreSQL, by one server at a time. 
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 import sqlite3
@@ -24,7 +25,6 @@ from alita_mcp.library.catalogue.mirror import (
     NOTHING,
     Changes,
     MirrorState,
-    json_rows,
     put_rows,
     read_changes,
     read_state,
@@ -43,6 +43,9 @@ from alita_mcp.values import Manifest
 CHANNEL = "alita_library"
 LOCK = 0x0A117B
 """Key of the advisory lock that the one server holds which changes how tools stand."""
+
+Blob = tuple[str, bytes, list[str]]
+"""A file's digest and content, and of a manifest the digests of the files that it seals."""
 
 _ADD_USE = """
 INSERT INTO usage AS u (name, calls, failures, last_used)
@@ -113,7 +116,7 @@ class SharedCatalogue(Catalogue):
         self._id = secrets.token_hex(8)
         self._is_known = False
         self._holder: int | None = None
-        self._blobs: list[tuple[str, bytes, list[str]]] = []
+        self._blobs: list[Blob] = []
         self._leaves_blobs = False
         super().__init__(path, on_step)
         try:
@@ -183,10 +186,14 @@ class SharedCatalogue(Catalogue):
         with self._transaction(last_step="committed"):
             yield
 
-    def keep_files(self, blobs: Mapping[str, bytes], seal: str) -> None:
-        """Keeps files by their digests, for the version of that seal that is entered in the same `hold`."""
-        parts = sorted(blobs.keys() - {seal})
-        self._blobs += [(digest, blobs[digest], parts if digest == seal else []) for digest in blobs]
+    def keep_files(self, blobs: Iterable[Blob]) -> None:
+        """Stores files for the version that is entered in the same `hold`."""
+        self._blobs += blobs
+
+    def detach(self) -> None:
+        """Makes the mirror a catalogue of its own."""
+        with self._local_transaction() as db:
+            db.execute("DROP TABLE mirror")
 
     def fetch_files(self, seal: str) -> dict[str, bytes]:
         """The files of the version with a seal, by their digests, as they are; without those that are not there.
@@ -223,8 +230,8 @@ class SharedCatalogue(Catalogue):
         searches: Iterable[tuple[str, SearchCount]] = (),
     ) -> None:
         """As `Catalogue.record_calls`, at once with other servers."""
-        counts = json_rows({"name": name, **asdict(use)} for name, use in uses.items())
-        days = json_rows({"day": day, **asdict(count)} for day, count in searches)
+        counts = json.dumps([{"name": name, **asdict(use)} for name, use in uses.items()])
+        days = json.dumps([{"day": day, **asdict(count)} for day, count in searches])
         lines = [journal_line(row.event, row.name, row.version, row.detail, row.time) for row in rows]
         with self._open_transaction() as connection:
             connection.execute(_ADD_USE, (counts,))
@@ -269,7 +276,7 @@ class SharedCatalogue(Catalogue):
         with ExitStack() as mirror:
             try:
                 with self._open_transaction() as connection:
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                    lock(connection)
                     db = mirror.enter_context(self._local_transaction(durable=False))
                     changes = self._read_changes(connection, self._state())
                     if changes is not None:
@@ -301,8 +308,7 @@ class SharedCatalogue(Catalogue):
         if lines:
             db.execute("DELETE FROM journal WHERE id > ?", (last_line,))
             put_rows(db, "journal", COUNTED["journal"], send_journal(connection, lines))
-        if self._blobs:
-            connection.cursor().executemany(_PUT_BLOB, sorted(self._blobs))
+        send_blobs(connection, self._blobs)
         if names:
             send_tools(db, connection, names)
             if self._leaves_blobs:
@@ -347,6 +353,16 @@ class SharedCatalogue(Catalogue):
         take_in(db, changes)
         if _last_numbers(db)[1] // TRIM_EVERY > before // TRIM_EVERY:
             trim_calls(db)
+
+
+def lock(connection: Connection) -> None:
+    """Waits until no other server changes how a tool stands, and keeps all from it until the transaction ends."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+
+
+def send_blobs(connection: Connection, blobs: Iterable[Blob]) -> None:
+    """Stores files by their digests."""
+    connection.cursor().executemany(_PUT_BLOB, sorted(blobs))
 
 
 def _last_numbers(db: sqlite3.Connection) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable
-from alita_mcp.library.bounded_files import StoredFile
+from alita_mcp.library.bounded_folder import StoredFile
 from alita_mcp.library.clock import now
 from alita_mcp.library.storage import Storage
 from alita_mcp.owners import USER, choose_surplus

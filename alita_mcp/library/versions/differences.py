@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from difflib import unified_diff
+from itertools import islice
 
+from alita_mcp.unseen import code_rows
 from alita_mcp.values import StoredVersion
+
+MAX_SHOWN = 5_000
+"""Lines of a difference that a page shows; a longer one is read at the command line."""
 
 
 def compare_versions(old: StoredVersion | None, new: StoredVersion, was: str, now: str) -> Iterator[str]:
@@ -17,6 +22,14 @@ def compare_versions(old: StoredVersion | None, new: StoredVersion, was: str, no
     """
     before, after = (_version_lines(each) if each else [] for each in (old, new))
     return unified_diff(before, after, was, now, lineterm="")
+
+
+def shown_difference(before: StoredVersion | None, now: StoredVersion) -> list[tuple[str, str]] | None:
+    """Lines of the difference with their marks, hidden characters spelled out; None where they are too many."""
+    lines = list(islice(compare_versions(before, now, "", ""), 2, MAX_SHOWN + 3))
+    if len(lines) > MAX_SHOWN:
+        return None
+    return [(line[0], "".join(code_rows(line[1:], 1 << 20))) for line in lines]  # a browser breaks them
 
 
 def _version_lines(stored: StoredVersion) -> list[str]:

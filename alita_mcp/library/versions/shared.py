@@ -10,7 +10,7 @@ from pathlib import Path
 
 from alita_mcp.errors import AlitaError, LibraryError, ToolQuarantined
 from alita_mcp.file_locks import hold_lock
-from alita_mcp.library.catalogue.shared import SharedCatalogue
+from alita_mcp.library.catalogue.shared import Blob, SharedCatalogue
 from alita_mcp.library.disk import OnStep, no_step, refuse_large
 from alita_mcp.library.rows import Claim
 from alita_mcp.library.versions.files import Folder, read_version_folder, seal_of, unpack, versions_under
@@ -20,6 +20,13 @@ from alita_mcp.postgres.database import Database
 from alita_mcp.values import Manifest, StoredVersion
 
 _log = logging.getLogger(__name__)
+
+
+def version_blobs(files: Folder) -> list[Blob]:
+    """The files of a version as PostgreSQL has them; its manifest knows the digests of the others."""
+    digests: dict[str, str] = json.loads(files["manifest.json"])["files"]
+    blobs: list[Blob] = [(digest, files[file], []) for file, digest in digests.items()]
+    return [*blobs, (seal_of(files), files["manifest.json"], sorted(digests.values()))]
 
 
 class SharedStore(Store):
@@ -101,10 +108,7 @@ class SharedStore(Store):
         with self.catalogue.hold():
             self.catalogue.claim(Claim(name=name, version=version, owner=self._owner.name), digest)
             self._on_step("claimed")
-            seal = seal_of(files)
-            digests: dict[str, str] = json.loads(files["manifest.json"])["files"]
-            blobs = {digest: files[file] for file, digest in digests.items()}
-            self.catalogue.keep_files({seal: files["manifest.json"], **blobs}, seal)
+            self.catalogue.keep_files(version_blobs(files))
             manifest = self._enter(name, version, files, event, made_by)
         self._cache(name, version, files)
         return manifest

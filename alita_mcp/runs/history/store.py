@@ -12,6 +12,8 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.storage import Storage
 from alita_mcp.owners import choose_surplus
@@ -96,23 +98,21 @@ class SharedRunStore(RunStore):
 
     def same_program(self, key: str, owner: str) -> list[RecordedRun]:
         """As `RunStore` says; those of this server alone while the database is away."""
-        found: list[RecordedRun] = []
         with suppress(LibraryError):
-            found = self._read(f"{key}.*", owner, MAX_LIKE)
-        return found or super().same_program(key, owner)
+            if found := self._read(f"{key}.*", owner, MAX_LIKE):
+                return found
+        return super().same_program(key, owner)
 
     def find_run(self, run_id: str, owner: str) -> RecordedRun:
-        """As `RunStore` says.
-
-        Raises:
-            ToolNotFound: none of that id is known, or no longer.
-            LibraryError: another server may know it, and the database is away.
-        """
+        """As `RunStore` says; raises LibraryError where another server may know it, and the database is away."""
         with suppress(ToolNotFound):
             return super().find_run(run_id, owner)
         found = self._read(f"*.{run_id}", owner, 1) if RUN_ID.fullmatch(run_id) else []
         return found[0] if found else super().find_run(run_id, owner)
 
     def _read(self, pattern: str, owner: str, limit: int) -> list[RecordedRun]:
-        files = self._files.newest(pattern, owner, limit)
-        return [RecordedRun.model_validate(json.loads(file.content)) for file in files]
+        found = []
+        for file in self._files.newest(pattern, owner, limit):
+            with suppress(ValidationError):  # of a newer version
+                found.append(RecordedRun.model_validate(json.loads(file.content)))
+        return found

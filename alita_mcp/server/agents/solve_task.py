@@ -12,6 +12,7 @@ from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
 from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.agents.texts import solution_fields, solution_text
+from alita_mcp.server.client.scopes import principal_of
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import tool_result
 from alita_mcp.server.results.texts import outcome_text
@@ -43,7 +44,9 @@ async def handle_solve_task(call: ToolCall) -> ToolResult:
                 return _task_result(solution)
         raise
     if job is None:
-        job = await _begin_task(call, read_task(call.arguments, call.app.settings))
+        request = read_task(call.arguments, call.app.settings)
+        may_make = "make" in principal_of(call.ctx).scopes
+        job = await _begin_task(call, request.model_copy(update={"makes_tools": may_make}))
     return await job_result(call, job, _task_result)
 
 

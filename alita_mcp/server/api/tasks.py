@@ -24,7 +24,8 @@ from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.api.problems import Refusal, problem_response
 from alita_mcp.server.api.requests import NewTask, read_new_task
-from alita_mcp.server.client.owner import read_owner
+from alita_mcp.server.client.owner import read_principal
+from alita_mcp.server.client.scopes import check_scope
 
 if TYPE_CHECKING:
     from alita_mcp.agent.runs.store import RunReader
@@ -43,7 +44,9 @@ def api_routes(shared: SharedApp) -> list[Mount]:
 
     async def run_task(request: Request) -> Response:
         """Starts a task and streams its events until it ends. A caller that leaves stops it."""
-        new_task, owner = await read_new_task(request), read_owner(request.scope)
+        principal = read_principal(request.scope)
+        check_scope(principal.scopes, "call")
+        new_task, owner = await read_new_task(request), principal.owner
         app = (await shared.get()).seen_by(owner)
         if not app.tasks.has_model:
             problem = no_model_for_tasks(app.settings)
@@ -51,7 +54,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
         for host in new_task.hosts:
             read_pattern(host)
         job = await app.tasks.begin_task(
-            read_task(new_task, app),
+            read_task(new_task, app, makes_tools="make" in principal.scopes),
             identity=ClientIdentity(client=CLIENT, owner=owner),
             reader=Maker(CLIENT, owner),
         )
@@ -67,7 +70,9 @@ def api_routes(shared: SharedApp) -> list[Mount]:
 
     async def follow_task(request: Request) -> Response:
         """Streams the events of a task after the one that `Last-Event-ID` names, whichever server works on it."""
-        run, owner = request.path_params["run"], read_owner(request.scope)
+        run, principal = request.path_params["run"], read_principal(request.scope)
+        check_scope(principal.scopes, "call")
+        owner = principal.owner
         last = request.headers.get("last-event-id", "0")
         if not last.isdecimal():
             raise Refusal(400, "invalid", "Last-Event-ID is not a number.", "Send the id of an event.")
@@ -92,7 +97,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
     return [Mount("/api", ExceptionMiddleware(router, handlers=handlers))]
 
 
-def read_task(new_task: NewTask, app: App) -> TaskRequest:
+def read_task(new_task: NewTask, app: App, *, makes_tools: bool = True) -> TaskRequest:
     """A task as it is worked on, within what the settings allow."""
     budget = task_budget(
         app.settings,
@@ -102,7 +107,12 @@ def read_task(new_task: NewTask, app: App) -> TaskRequest:
         seconds=new_task.max_seconds,
     )
     return TaskRequest(
-        task=new_task.task, hosts=new_task.hosts, budget=budget, plans=new_task.plans, memory=new_task.memory
+        task=new_task.task,
+        hosts=new_task.hosts,
+        budget=budget,
+        plans=new_task.plans,
+        memory=new_task.memory,
+        makes_tools=makes_tools,
     )
 
 

@@ -95,32 +95,39 @@ async def _synthesize(call: ToolCall) -> ToolResult:
             call.app.report_rejection(request, str(arguments.get("name", "")), call.identity)
             return await _outcome_result(call, request)
         job = await call.app.begin_synthesis(request)
+    work = job
+
+    async def finish(task: Task) -> types.CallToolResult:
+        outcome = await wait_in_task(call, work, task)
+        approval = await _begin_approval(call, outcome, work)
+        return await _outcome_result(call, await wait_in_task(call, approval, task) if approval else outcome)
+
+    if call.as_task:
+        return call.tasks.start_task(finish, call.identity.owner, work.id)
     outcome = await wait_in_call(call, job)
     # What needs approval is put to the person at this client, in a job of its own; the call waits for its outcome.
     approval = await _begin_approval(call, outcome)
     if approval is not None:
-        job, spent_s = approval, anyio.current_time() - started
-        outcome = await wait_in_call(call, job, spent_s)
+        work, spent_s = approval, anyio.current_time() - started
+        outcome = await wait_in_call(call, approval, spent_s)
     if isinstance(outcome, types.InputRequiredResult):
         return outcome
-
-    async def finish(task: Task) -> types.CallToolResult:
-        outcome = await wait_in_task(call, job, task)
-        approval = await _begin_approval(call, outcome)
-        return await _outcome_result(call, await wait_in_task(call, approval, task) if approval else outcome)
-
     if isinstance(outcome, Working) and call.tasks.are_supported(call.ctx):
-        return call.tasks.start_task(finish, call.identity.owner)
+        return call.tasks.start_task(finish, call.identity.owner, work.id)
     return await _outcome_result(call, outcome)
 
 
 async def _begin_approval(
-    call: ToolCall, outcome: Outcome | types.InputRequiredResult
+    call: ToolCall, outcome: Outcome | types.InputRequiredResult, job: SynthesisJob | None = None
 ) -> SynthesisJob | None:
-    """The job that puts an approval to the person at this client; None where there is nothing to ask or no person."""
+    """The job that puts an approval to the person at this client; None where there is nothing to ask or no person.
+
+    `job` made what needs it, as a task: the first server that its client asks puts the question.
+    """
     if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
-    return await call.app.approvals.begin_asking(outcome, person, call.identity)
+    approval = await call.app.approvals.begin_asking(outcome, person, call.identity)
+    return approval if approval is None or job is None else await call.app.jobs.link(job, approval)
 
 
 async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolResult:

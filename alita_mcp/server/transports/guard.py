@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 import re
 import socket
@@ -13,9 +12,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
-from alita_mcp.owners import token_owner
 from alita_mcp.server.api.problems import Refusal
-from alita_mcp.server.client.owner import set_owner
+from alita_mcp.server.client.owner import set_principal
+from alita_mcp.server.client.scopes import missing_scope
+from alita_mcp.server.transports.access import Access, user_of
 from alita_mcp.server.transports.connections import mark_connection_known
 from alita_mcp.settings import Settings
 
@@ -101,18 +101,17 @@ def in_brackets(host: str) -> str:
 
 
 class Guard:
-    """ASGI middleware that serves a request only for one of our hosts, from one of our origins, and with the token."""
+    """ASGI middleware that serves a request only for one of our hosts, from one of our origins, and with a token."""
 
     def __init__(
-        self, app: ASGIApp, token: str | None, names: Sequence[str], origins: Sequence[str] = ()
+        self, app: ASGIApp, access: Access, names: Sequence[str], origins: Sequence[str] = ()
     ) -> None:
-        """Without a `token`, none is asked for. Each of the `names` is served at any port.
+        """Each of the `names` is served at any port.
 
         Browsers let pages of the `origins` send requests and read the responses.
         """
         self._app = app
-        self._token = None if token is None else token.encode()
-        self._owner = token_owner(token)
+        self._access = access
         self._names = frozenset(name.lower() for name in names)
         self._origins = frozenset(origins)
         # a browser asks without the token whether a page may send it, and hides a 401 that does not name the page
@@ -143,31 +142,31 @@ class Guard:
         # 1. The checks of a balancer are open to everybody, and the pages check the session of a browser themselves;
         #    asking for them does not make a connection a known one.
         # 2. Without the token nothing else is served.
-        path = scope["path"]
-        if path in (HEALTH_PATH, READY_PATH) or is_page(path):
+        # 3. A client of an authorization server can ask that for a scope that it lacks; all others are told so where
+        #    the call is handled.
+        # 4. A stream would go on without its token; calls under way come to their end.
+        path, headers = scope["path"], Headers(scope=scope)
+        if path in (HEALTH_PATH, READY_PATH, *self._access.open_paths) or is_page(path):
             await self._app(scope, receive, send)
-        elif self._has_token(Headers(scope=scope).getlist("authorization")):
-            set_owner(scope, self._owner)
-            mark_connection_known(scope)
-            await self._app(scope, receive, send)
-        else:
-            refusal = Refusal(
-                401, "invalid_token", "The token is missing or wrong.",
-                "Send the header 'Authorization: Bearer TOKEN'.",
-                {"WWW-Authenticate": 'Bearer realm="alita", error="invalid_token"'},
-            )  # fmt: skip
+            return
+        try:
+            principal = await self._access.identify(headers.getlist("authorization"))
+            is_call = principal.issuer and headers.get("mcp-method") == "tools/call"
+            if is_call and (scope_name := missing_scope(principal.scopes, headers.get("mcp-name", ""))):
+                raise self._access.challenge(scope_name)
+        except Refusal as refusal:
             await refusal.response()(scope, receive, send)
+            return
+        set_principal(scope, principal)
+        if principal.id:
+            scope["user"] = user_of(principal)
+        mark_connection_known(scope)
+        is_stream = scope["method"] == "GET" or headers.get("mcp-method") == "subscriptions/listen"
+        if principal.id and is_stream:
+            await self._access.serve_stream(principal, self._app, scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
     def _is_own_origin(self, origin: str) -> bool:
         scheme, _, authority = origin.partition("://")
         return scheme in ("http", "https") and read_host(authority) in self._names
-
-    def _has_token(self, sent: Sequence[str]) -> bool:
-        # 1. No token is asked for.
-        # 2. None was sent, several, or another one.
-        if self._token is None:
-            return True
-        if len(sent) != 1:
-            return False
-        scheme, _, text = sent[0].partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(text.strip().encode("latin-1"), self._token)

@@ -11,6 +11,8 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from anyio.from_thread import BlockingPortal
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.subscriptions import ListenHandler
@@ -21,6 +23,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from alita_mcp.event_loop import collect_garbage_rarely
+from alita_mcp.server.transports.access import Access
 from alita_mcp.server.transports.connections import ConnectionLimits
 from alita_mcp.server.transports.guard import (
     EVERY_ADDRESS,
@@ -31,7 +34,7 @@ from alita_mcp.server.transports.guard import (
     is_page,
     refuse_open_server,
 )
-from alita_mcp.server.transports.http_token import ensure_state_key
+from alita_mcp.server.transports.http_token import STATE_KEY_FILE, ensure_key
 from alita_mcp.server.transports.local.clients import share_server
 from alita_mcp.server.transports.local.pages import LOOPBACK, Pages
 from alita_mcp.server.transports.malformed import answer_malformed
@@ -71,7 +74,7 @@ async def serve_http(
 
     Raises:
         UsageError: the address cannot be bound, or there is no token and there must be one.
-        LibraryError: as `ensure_state_key`.
+        LibraryError: as `ensure_key`.
     """
     from alita_mcp.server.api.tasks import api_routes
     from alita_mcp.server.build import DualEraServer, build_server
@@ -81,7 +84,8 @@ async def serve_http(
     collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts, allowed_origins)
-    state_key = await anyio.to_thread.run_sync(ensure_state_key, settings)
+    shares = bool(settings.library_url)
+    state_key = await anyio.to_thread.run_sync(ensure_key, settings, STATE_KEY_FILE) if shares else None
     with listen(host, port) as listener:
         server = server or build_server(settings, state_key=state_key)
         sessions = ResumableSessions(
@@ -100,7 +104,20 @@ async def serve_http(
             address = f"{in_brackets(reached_at)}:{bound_port}"
             pages = Pages(server.shared, settings, takes_token=token is not None, address=address)
             routes += api_routes(server.shared)
-        mcp, others = answer_malformed(StreamableHTTPASGIApp(sessions)), Starlette(routes=routes)
+        oauth = None
+        if settings.oauth_issuer is not None or settings.oauth_audience is not None:
+            from alita_mcp.server.transports.oauth import ResourceServer
+
+            oauth = ResourceServer(settings)
+            routes += oauth.routes
+        tokens: TokenTable | None = None
+        if settings.library_url and token is not None:
+            from alita_mcp.postgres.tokens import TokenTable
+
+            tokens = TokenTable(settings.library_url)
+        access = Access(token, tokens=tokens, oauth=oauth, may_approve=settings.elicit is True)
+        mcp = AuthContextMiddleware(answer_malformed(StreamableHTTPASGIApp(sessions)))
+        others = Starlette(routes=routes)
 
         async def route(scope: Scope, receive: Receive, send: Send) -> None:
             """Spares the many requests to `/mcp` the layers of the few others."""
@@ -115,7 +132,7 @@ async def serve_http(
         async with (
             sessions.run(),
             share_server(server, settings, pages) as stopped,
-            serve_requests(route, listener, token, names, allowed_origins, limits=limits) as requests,
+            serve_requests(route, listener, access, names, allowed_origins, limits=limits) as requests,
             AsyncExitStack() as serving,
         ):
 
@@ -125,6 +142,11 @@ async def serve_http(
                 if listening is not None and isinstance(listening.handler, ListenHandler):
                     listening.handler.close()
 
+            if tokens is not None:
+                portal = await serving.enter_async_context(BlockingPortal())
+                serving.callback(tokens.close)
+                end_streams = partial(portal.start_task_soon, access.end_streams)
+                await anyio.to_thread.run_sync(tokens.follow, end_streams)
             if settings.metrics is not None:
                 from alita_mcp.server.transports.metrics import Metrics, serve_metrics
 

@@ -37,30 +37,17 @@ def ensure_token(settings: Settings) -> str:
     """
     if settings.token is not None:
         return settings.token.get_secret_value()
-    return _ensure_file(settings, TOKEN_FILE, "Set ALITA_TOKEN to a random text of 16 characters or more.")
+    return ensure_key(settings, TOKEN_FILE)
 
 
-def ensure_pages_key(settings: Settings) -> str:
-    """The key that signs the sessions of the pages. Clients have the token: with it alone they would sign their own.
+def ensure_key(settings: Settings, name: str) -> str:
+    """The key in a file of the home, made where there is none.
 
-    Raises:
-        UsageError, LibraryError: as `ensure_token`.
-    """
-    return _ensure_file(settings, PAGES_KEY_FILE, "Make the folder writable for you.")
-
-
-def ensure_state_key(settings: Settings) -> str | None:
-    """The key that seals the state which clients carry to other servers of a library; None where there are none.
+    Clients have the token: with it alone they would sign sessions of the pages of their own, so these have another key.
 
     Raises:
         UsageError, LibraryError: as `ensure_token`.
     """
-    if not settings.library_url:
-        return None
-    return _ensure_file(settings, STATE_KEY_FILE, "Make the folder writable for you.")
-
-
-def _ensure_file(settings: Settings, name: str, hint: str) -> str:
     path = settings.home / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -71,7 +58,7 @@ def _ensure_file(settings: Settings, name: str, hint: str) -> str:
     except OSError as refused:
         raise UsageError(
             f"Cannot make the token file {path}: {refused.strerror or refused}.",
-            hint=hint,
+            hint="Make the folder writable for you, or set ALITA_TOKEN to a random text of 16 characters or more.",
         ) from refused
     return read_token_file(path)
 

@@ -6,6 +6,7 @@ As exporters do, it asks for no token: the address is for operators alone, and n
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -78,9 +79,11 @@ class Metrics(Collector):
             readiness.begin_checks()  # the next scrape reads what they find
             works = {(name,): check.works for name, check in readiness.checks.items()}
             yield _gauge("works", "Whether a part works, as /readyz says.", works, "part")
-            if app.library.storage.database is not None:
+            if (database := app.library.storage.database) is not None:
                 took = readiness.checks["database"].seconds
                 now["database_seconds", "How long the last empty transaction took."] = took
+                ages = {(name,): time.monotonic() - at for name, at in tuple(database.heard_at.items())}
+                yield _gauge("mirror_age_seconds", "Since the last look at what others did.", ages, "channel")
             jobs = app.jobs.count_by_state()
             yield _gauge("jobs", "Jobs that are known here.", jobs, "tool", "state")
             sandbox: object = app.sandbox.chosen if isinstance(app.sandbox, LazySandbox) else app.sandbox

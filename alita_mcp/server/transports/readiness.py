@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from alita_mcp.postgres.database import Database
 
 ANSWER_WITHIN_S = 1.0
-"""How long an answer waits for checks that are under way."""
+"""How long an answer waits for the first success of a check."""
 LOOK_EVERY_S = 0.1
 POLL_S = 5.0
 """A library looks for news of others so often: a shorter absence of the database is seen by nobody."""
@@ -107,40 +107,43 @@ class Readiness:
         """The App if it is open now."""
         return self._shared.current if self._shared else None
 
-    def begin_checks(self) -> None:
-        """Looks at each part of the App, if it is open and that is due."""
+    def begin_checks(self, excluded: Collection[str] = ()) -> list[str]:
+        """Looks at each part of the App, if it is open and that is due; returns those that do not work so far."""
+        asked = {name: check for name, check in self.checks.items() if name not in excluded}
         if self._shared is not None and self._shared.current is not None:
-            for check in self.checks.values():
+            for check in asked.values():
                 check.begin(self._shared, self._shared.current)
+        return [name for name, check in asked.items() if not check.works]
 
     async def answer(self, request: Request) -> JSONResponse:
-        """200, or 503 with the parts that keep this server from serving, without those to `exclude`.
+        """200, or 503 with the parts that keep this server from serving; parts to `exclude` are not looked at.
 
         It says nothing that a stranger must not know.
         """
-        reasons = ["draining"] if self.is_draining else await self._find_problems()
-        reasons = [reason for reason in reasons if reason not in request.query_params.getlist("exclude")]
+        excluded = request.query_params.getlist("exclude")
+        reasons = ["draining"] if self.is_draining else await self._find_problems(excluded)
         status = {"status": "not ready", "reasons": reasons} if reasons else {"status": "ready"}
         return JSONResponse(status, 503 if reasons else 200)
 
-    async def _find_problems(self) -> list[str]:
+    async def _find_problems(self, excluded: Collection[str]) -> list[str]:
         if self._shared is None:
             return []
         try:
             await self._shared.get()
         except (AlitaError, RuntimeError, OSError):  # its opening failed, which was logged
             return ["library"]
-        self.begin_checks()
         with anyio.move_on_after(ANSWER_WITHIN_S):
-            for check in self.checks.values():
-                await check.ended.wait()
-        return [name for name, check in self.checks.items() if not check.works]
+            for name in self.begin_checks(excluded):
+                await self.checks[name].ended.wait()
+        return self.begin_checks(excluded)
 
     async def drain(self, requests: OpenRequests, end_listening: Callable[[], None]) -> None:
         """Leaves the balancer without a lost call; `end_listening` ends streams that would never end by themselves."""
         grace_s, limit_s = self._settings.drain_grace_s, self._settings.drain_limit_s
         # 1. Not ready: the balancer notices. What it still sends, or left in the listener's queue, is served.
         self.is_draining = requests.ends_connections = True
+        if self._shared and self._shared.current:
+            self._shared.current.jobs.take_no_more()
         sys.stderr.write(f"alita: draining for up to {grace_s + limit_s:g} s; another signal ends it\n")
         await anyio.sleep(max(grace_s, LOOK_EVERY_S))
         # 2. Newcomers are refused; what is under way may finish.

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
 from alita_mcp.server.api.problems import Refusal
+from alita_mcp.server.transports.access import Access
 from alita_mcp.server.transports.connections import (
     MAX_UNACCEPTED,
     BoundedConnection,
@@ -31,7 +32,7 @@ GRACE_S = 0.5
 async def serve_requests(
     app: ASGIApp,
     listener: socket.socket,
-    token: str | None,
+    access: Access,
     names: Sequence[str],
     origins: Sequence[str] = (),
     *,
@@ -42,7 +43,7 @@ async def serve_requests(
     listener.setblocking(False)
     connections = Connections(limits)
     requests = OpenRequests(app, connections)
-    web = _Web(Guard(requests, token, names, origins), connections)
+    web = _Web(Guard(requests, access, names, origins), connections)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(web.serve, [])
         tasks.start_soon(connections.accept, listener, web.make_connection)

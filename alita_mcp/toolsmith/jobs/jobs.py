@@ -48,7 +48,7 @@ MAX_LEFT = 8
 """How many jobs go on though their callers gave up; one more ends the oldest of them."""
 KEPT_SECONDS = 3_600.0
 KEPT_FINISHED = 200
-_CANCELLED = {
+CANCELLED = {
     "synthesize_tool": "The synthesis was cancelled; nothing was published.",
     "run_code": "The run was cancelled; it left nothing behind.",
     "solve_task": "The task was cancelled; what it did so far is in its log.",
@@ -64,6 +64,8 @@ class Order(Value):
     key: str = ""
     request: dict[str, Any]
     """In JSON."""
+    is_bound: bool = False
+    """Whether it names files of this machine, so that no other can do it."""
 
 
 Perform = Callable[[Order, PendingQuestions | None, ReportStage], Awaitable[Any]]
@@ -101,6 +103,14 @@ class Job(Generic[T]):
     """Whether the outcome was told to a caller."""
     left: bool = False
     """Whether its caller gave up, and no other caller has joined."""
+    is_elsewhere: bool = False
+    """Whether another server of a shared library works on it, or one will."""
+
+    def end(self, outcome: T | None, failure: BaseException | None) -> None:
+        """Ends it, for all that wait."""
+        self.outcome, self.failure = outcome, failure
+        self.finished = time.monotonic()
+        self.done.set()
 
     @property
     def state(self) -> str:
@@ -240,14 +250,32 @@ class Jobs:
     @property
     def is_busy(self) -> bool:
         """Whether work is under way that nobody has to wait for: a job that only waits for a person is none."""
-        return any(job.finished is None and not job.parked for job in self._jobs.values())
+        jobs = self._jobs.values()
+        return any(job.finished is None and not job.parked and not job.is_elsewhere for job in jobs)
 
     def count_by_state(self) -> Counter[tuple[Tool, str]]:
         """How many jobs of each tool are in each state."""
-        return Counter((job.tool, job.state) for job in self._jobs.values())
+        return Counter((job.tool, job.state) for job in self._jobs.values() if not job.is_elsewhere)
 
     def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
-        return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
+        here = [job for job in self._jobs.values() if not job.is_elsewhere]
+        return [job for job in here if job.finished is None and job.tool == tool]
+
+    def take_jobs(self) -> None:
+        """Begins to work on what other servers of a shared library have to do."""
+
+    def take_no_more(self) -> None:
+        """Ends that."""
+
+    async def find_any(self, job_id: str, *, owner: str) -> Job[Any] | None:
+        """The owner's job of that id, whichever tool's it is."""
+        self._forget_old()
+        job = self._jobs.get(job_id)
+        return job if job is not None and job.owner == owner else None
+
+    async def link(self, _job: Job[Any], successor: Job[Any]) -> Job[Any]:
+        """The job that goes on where one ended: this successor, unless another server was first."""
+        return successor
 
     async def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
         """The owner's job of that id.
@@ -300,12 +328,12 @@ class Jobs:
                 goes_on_alone = goes_on is not None and await goes_on()
             # The job (1) has other callers, (2) ends with its caller, or (3) goes on without one, as few others do.
             if job.waiting == 1 and not goes_on_alone:
-                await self.cancel(job)
+                await self._leave(job)
             elif job.waiting == 1:
                 job.left = True
                 left = [each for each in self._jobs.values() if each.left and each.finished is None]
                 for surplus in choose_surplus([(each, each.owner, 1) for each in left], job.owner, MAX_LEFT):
-                    surplus.scope.cancel()
+                    self._stop(surplus)
             raise
         finally:
             job.waiting -= 1
@@ -320,6 +348,14 @@ class Jobs:
         return Working(
             job_id=job.id, elapsed_s=elapsed, stage=job.stage, next=f"call {job.tool} with this job_id"
         )
+
+    async def _leave(self, job: Job[Any]) -> None:
+        """Stops a job that no caller waits for any longer."""
+        await self.cancel(job)
+
+    def _stop(self, job: Job[Any]) -> None:
+        """Begins to stop a job."""
+        job.scope.cancel()
 
     async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""
@@ -338,7 +374,7 @@ class Jobs:
             job.failure = failure
         finally:
             if job.scope.cancelled_caught and job.outcome is None:
-                job.failure = Cancelled(_CANCELLED[job.tool])
+                job.failure = Cancelled(CANCELLED[job.tool])
             job.finished = time.monotonic()
             job.done.set()
 

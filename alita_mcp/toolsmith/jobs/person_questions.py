@@ -12,11 +12,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 import anyio
 
 from alita_mcp.errors import ModelError, UsageError
 
+WAIT_S = 300.0
+"""How long the person at a client may take; the state of a round is sealed for longer."""
 MAX_ROUNDS_OF_ONE = 2
 """How often a question is handed out before one that comes back without an answer counts as refused."""
 
@@ -82,10 +85,29 @@ class QuestionRound:
     questions: tuple[Question, ...]
 
 
+class QuestionStore(Protocol):
+    """Where the servers of a shared library keep the rounds and answers of one job."""
+
+    async def save_round(self, token: str, rounds: Mapping[str, int]) -> None:
+        """Keeps the round that counts now: its token, and how often each of its questions was handed out."""
+        ...
+
+    async def take_round(self, token: str) -> Mapping[str, int] | None:
+        """What was kept of the round of this token, once; None where it is not the one that counts."""
+        ...
+
+    async def save_answers(self, answers: Mapping[str, tuple[str, PersonAnswer]]) -> None:
+        """Keeps answers, each with the text of its question, for the server that works on the job."""
+        ...
+
+
 class PendingQuestions:
     """The questions of one job that wait for the person at its client."""
 
-    def __init__(self, wait_s: float, client: str = "") -> None:
+    store: QuestionStore | None = None
+    """None: only this process knows the job."""
+
+    def __init__(self, wait_s: float = WAIT_S, client: str = "") -> None:
         """No questions yet.
 
         Args:
@@ -100,6 +122,8 @@ class PendingQuestions:
         self._refusal: Refused | None = None
         self._round: QuestionRound | None = None
         self._asked = 0
+        self._forms: dict[str, FilledForm] = {}
+        """What the person wrote to a server that is gone, by the text of the question."""
 
     @property
     def open_questions(self) -> tuple[Question, ...]:
@@ -111,34 +135,81 @@ class PendingQuestions:
         while not self.open_questions:
             await self._changed.wait()
 
-    def next_round(self) -> QuestionRound:
+    async def next_round(self) -> QuestionRound:
         """All waiting questions; answers to those handed out before no longer count."""
-        self._round = QuestionRound(secrets.token_urlsafe(24), self.open_questions)
-        for question in self._round.questions:
+        asked = self._round = QuestionRound(secrets.token_urlsafe(24), self.open_questions)
+        for question in asked.questions:
             question.rounds += 1
-        return self._round
+        if self.store is not None:
+            await self.store.save_round(asked.token, {each.key: each.rounds for each in asked.questions})
+        return asked
 
-    def take_answers(self, token: str, answers: Mapping[str, PersonAnswer]) -> None:
+    async def take_answers(self, token: str, answers: Mapping[str, PersonAnswer]) -> None:
         """Takes the answers to the round of this token, once; whatever was not asked is dropped.
 
         Raises:
             UsageError: there is no such round, or its answers were taken already; nothing was changed.
         """
-        current = self._round
-        if current is None or not hmac.compare_digest(
-            current.token.encode(), token.encode("utf-8", "replace")
-        ):
+        rounds = await self.store.take_round(token) if self.store is not None else self._take_round(token)
+        if rounds is None:
             raise UsageError(
                 "These answers do not match the current questions and were ignored.",
                 hint="A request for input can be answered once, by the call that got it. Make the call again.",
             )
+        unanswered = Refused("The person at the client left a question unanswered.")
+        refused = {key: unanswered for key, count in rounds.items() if count >= MAX_ROUNDS_OF_ONE}
+        await self.give_answers(refused | {key: answers[key] for key in rounds.keys() & answers.keys()})
+
+    def _take_round(self, token: str) -> Mapping[str, int] | None:
+        current = self._round
+        if current is None or not hmac.compare_digest(
+            current.token.encode(), token.encode("utf-8", "replace")
+        ):
+            return None
         self._round = None
-        for question in current.questions:
-            answer = answers.get(question.key)
-            if answer is None and question.rounds >= MAX_ROUNDS_OF_ONE:
-                answer = Refused("The person at the client left a question unanswered.")
-            question.answer = answer
+        return {question.key: question.rounds for question in current.questions}
+
+    async def give_answers(self, answers: Mapping[str, PersonAnswer]) -> None:
+        """Answers open questions by their keys, here and where the job is worked on."""
+        known = {key: (self._open[key].text, answer) for key, answer in answers.items() if key in self._open}
+        if self.store is not None and known:
+            await self.store.save_answers(known)
+        self.hear_answers({key: answer for key, (_, answer) in known.items()})
+
+    def hear_answers(self, answers: Mapping[str, PersonAnswer]) -> None:
+        """Takes in answers that were given here or to another server."""
+        for key, answer in answers.items():
+            if key in self._open:
+                self._open[key].answer = self._open[key].answer or answer
         self._wake()
+
+    def hear_questions(self, asked: Sequence[Question]) -> list[Question]:
+        """Takes in what the job asks on another server now; returns the questions that are new."""
+        keys = {question.key for question in asked}
+        for key in self._open.keys() - keys:
+            self._open.pop(key).patience.cancel()
+        new = [question for question in asked if question.key not in self._open]
+        self._open |= {question.key: question for question in new}
+        for question in asked:
+            self._open[question.key].rounds = max(self._open[question.key].rounds, question.rounds)
+        self._wake()
+        return new
+
+    async def pass_on(self, question: Question) -> None:
+        """Asks a question of a job on another server by the senders here, and passes the answer on."""
+        with anyio.CancelScope() as question.patience:
+            await self._wait_for_answer(question)
+            if question.sent and question.answer is not None:
+                await self.give_answers({question.key: question.answer})
+
+    def remember_forms(self, forms: Mapping[str, FilledForm]) -> None:
+        """Answers questions of these texts at once: the person filled these forms before."""
+        self._forms |= forms
+
+    async def until_answered(self, questions: Sequence[Question]) -> None:
+        """Returns when none of these questions is open any longer."""
+        while any(self._open.get(each.key) is each and each.answer is None for each in questions):
+            await self._changed.wait()
 
     @contextmanager
     def attach_sender(self, sender: QuestionSender) -> Iterator[None]:
@@ -175,21 +246,18 @@ class PendingQuestions:
     async def _answer_to(self, text: str, fields: tuple[FormField, ...] = ()) -> Decision | FilledForm:
         if self._refusal is not None:
             raise Refused(self._refusal.message)  # an exception of its own: several questions may end at once
+        if fields and text in self._forms:
+            return self._forms[text]
         self._asked += 1
         question = Question(f"question-{self._asked}", text, fields)
         self._open[question.key] = question
         self._wake()
         try:
             with anyio.move_on_after(self.wait_s) as question.patience:
-                while question.answer is None:
-                    changed = self._changed
-                    if self._senders:
-                        question.sent = True
-                        question.answer = await self._senders[-1](question)
-                    else:
-                        await changed.wait()
+                await self._wait_for_answer(question)
         finally:
             del self._open[question.key]
+            self._wake()
         late = Refused(f"The person at the client did not answer within {self.wait_s:g} s.")
         answer = question.answer or self._refusal or late
         if isinstance(answer, Refused):
@@ -201,6 +269,15 @@ class PendingQuestions:
         if isinstance(answer, ModelError):
             raise answer
         return answer
+
+    async def _wait_for_answer(self, question: Question) -> None:
+        while question.answer is None:
+            changed = self._changed
+            if self._senders:
+                question.sent = True
+                question.answer = await self._senders[-1](question)
+            else:
+                await changed.wait()
 
     def _wake(self) -> None:
         self._changed.set()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import urlencode
 
 import anyio
@@ -16,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from alita_mcp.app.activity import LOST, Activity, Subscription
+from alita_mcp.app.app import App
 from alita_mcp.app.journal_activity import activity_of
 from alita_mcp.library.library import Library
 from alita_mcp.web.rendering import render, templates
@@ -23,14 +23,14 @@ from alita_mcp.web.site import Site
 
 LINES = 50
 """So many pieces of work stand on the page."""
-ROWS = 500
+ROWS = 200
 """Rows of the journal that are searched for those to show."""
 PAUSE_S = 0.2
 """Between two changes of the page."""
 READ_JOURNAL_EVERY_S = 1.0
 SETTLED = timedelta(seconds=1)
-"""Rows are told so old: until then the server itself may tell more of the same work."""
-REMEMBERED = 5_000
+"""Rows that came while a page is open are shown when they are so old."""
+REMEMBERED = 2_000
 MAX_FILTER = 100
 TONES = {"busy": "under way", "ok": "went well", "warn": "worth a look", "bad": "failed"}
 
@@ -40,13 +40,13 @@ def routes(site: Site) -> list[Route]:
 
     async def show_activity(request: Request) -> Response:
         filters = read_filters(request)
-        board, _ = await open_board(site, filters)
+        board = await open_board(await site.app(), filters)
         return render(
             request,
             "activity.html",
-            **board.shown,
+            board=board,
             filters=filters,
-            clients=sorted({*board.clients, filters["client"]} - {""}),
+            clients=sorted({filters["client"], *(each.client for each in board.works.values())} - {""}),
             tones=TONES,
             stream=f"/ui/activity/events?{urlencode(filters)}",
         )
@@ -77,32 +77,24 @@ class Board:
     def __init__(self, filters: dict[str, str]) -> None:
         """Only pieces of work that fit the filters have lines."""
         self._filters = filters
-        self._ended: dict[str, None] = {}
-        self._lines: list[Activity] = []
-        self._not_shown = 0
-        self.clients: set[str] = set()
-        """All that were seen, whatever the filters are."""
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        """What the template shows: the lines, and how many pieces of work were left out since the page was opened."""
-        return {"lines": self._lines, "not_shown": self._not_shown}
+        self.works: dict[str, Activity] = {}
+        """Those that were seen, whatever the filters are."""
+        self.lines: list[Activity] = []
+        self.not_shown = 0
+        """How many pieces of work were left out since the page was opened."""
 
     def take(self, events: Iterable[Activity], dropped: int = 0) -> None:
         """Takes events in, the oldest first; of more than a page holds the newest. What has ended stays as it is."""
-        newest = max((line.time for line in self._lines), default=datetime.max.replace(tzinfo=UTC))
-        lines = {line.id: line for line in self._lines}
+        newest = max((line.time for line in self.lines), default=datetime.max.replace(tzinfo=UTC))
         for event in events:
-            self.clients.add(event.client)
-            if event.id not in self._ended:
-                lines[event.id] = event
-                if event.outcome not in ("", LOST):
-                    self._ended[event.id] = None
-        fitting = sorted(filter(self._fits, lines.values()), key=_order, reverse=True)
-        self._lines = fitting[:LINES]
-        self._not_shown += dropped + sum(line.time > newest for line in fitting[LINES:])
-        for name in list(self._ended)[:-REMEMBERED]:
-            del self._ended[name]
+            known = self.works.get(event.id)
+            if known is None or known.outcome in ("", LOST):
+                self.works[event.id] = event
+        for name in list(self.works)[:-REMEMBERED]:
+            del self.works[name]
+        fitting = sorted(filter(self._fits, self.works.values()), key=_order, reverse=True)
+        self.lines = fitting[:LINES]
+        self.not_shown += dropped + sum(line.time > newest for line in fitting[LINES:])
 
     def _fits(self, activity: Activity) -> bool:
         return (
@@ -117,44 +109,35 @@ def _order(line: Activity) -> tuple[bool, datetime]:
     return line.tone == "busy", line.time - timedelta(seconds=line.seconds)
 
 
-async def open_board(site: Site, filters: dict[str, str]) -> tuple[Board, int]:
-    """The lines that a page begins with, and the last row of the journal that they show."""
-    app = await site.app()
-    rows = await anyio.to_thread.run_sync(app.library.journal, ROWS)
+async def open_board(app: App, filters: dict[str, str]) -> Board:
+    """The lines that a page begins with."""
     board = Board(filters)
-    # what is in the feed says more of the same
     board.take(app.activity.recent)
-    board.take(filter(None, map(activity_of, reversed(rows))))
-    return board, rows[0].id if rows else 0
+    board.take(await read_journal(app.library))
+    return board
+
+
+async def read_journal(library: Library, age: timedelta = timedelta()) -> list[Activity]:
+    """What the journal tells, the oldest first, of rows of an age: a feed may yet say more of the newest."""
+    rows = await anyio.to_thread.run_sync(library.journal, ROWS)
+    settled = (datetime.now(UTC) - age).isoformat()
+    return list(filter(None, (activity_of(row) for row in reversed(rows) if row.time <= settled)))
 
 
 async def send_lines(site: Site, filters: dict[str, str], sending: ObjectSendStream[ServerSentEvent]) -> None:
     """Sends the lines of a page each time that they change, until it is cancelled."""
     app = await site.app()
-    board, last_row = await open_board(site, filters)
+    board = await open_board(app, filters)
     template = templates().get_template("_works.html")
     subscription = Subscription()
     async with anyio.create_task_group() as tasks:
         with app.activity.tell(subscription.add):
             tasks.start_soon(site.follow_others, subscription.add)
-            tasks.start_soon(follow_journal, app.library, subscription.add, last_row)
             sent = ""
             while True:
-                if (text := template.render(board.shown)) != sent:
+                if (text := template.render(board=board)) != sent:
                     await sending.send(ServerSentEvent(sent := text, event="works"))
                 await anyio.sleep(PAUSE_S)
-                board.take(*await subscription.read())
-
-
-async def follow_journal(library: Library, listener: Callable[[Activity], None], last_row: int) -> None:
-    """Tells what comes after a row of the journal, until it is cancelled."""
-    while True:
-        await anyio.sleep(READ_JOURNAL_EVERY_S)
-        rows = await anyio.to_thread.run_sync(library.journal, ROWS, None, last_row)
-        settled = (datetime.now(UTC) - SETTLED).isoformat()
-        for row in reversed(rows):
-            if row.time > settled:
-                break
-            last_row = row.id
-            if activity := activity_of(row):
-                listener(activity)
+                with anyio.move_on_after(READ_JOURNAL_EVERY_S):
+                    board.take(*await subscription.read())
+                board.take(await read_journal(app.library, SETTLED))

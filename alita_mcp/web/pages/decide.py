@@ -23,10 +23,10 @@ from alita_mcp.library.grants.approving import difference, last_approved_version
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
+from alita_mcp.library.versions.differences import shown_difference
 from alita_mcp.library.versions.naming import not_as_seen_error
 from alita_mcp.unseen import code_listing
 from alita_mcp.values import Grants
-from alita_mcp.web.differences import ROW, difference_lines
 from alita_mcp.web.pages.tool import read_version
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
@@ -34,6 +34,8 @@ from alita_mcp.web.site import Site
 SHOWN = 20
 """So many versions, and so many pieces of code, stand on the page; the others follow when these are decided."""
 REVIEWS = 100
+MAX_COLUMNS = 1 << 20
+"""A browser breaks lines by itself."""
 ORIGIN = {"from": "page"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -41,7 +43,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
 
-    async def show(request: Request, problem: AlitaError | None = None) -> Response:
+    async def show(request: Request) -> Response:
         app, asked = await site.app(), request.query_params
         waiting = await anyio.to_thread.run_sync(_read_waiting, app)
         versions = []
@@ -51,8 +53,6 @@ def routes(site: Site) -> list[Route]:
         return render(
             request,
             "decide.html",
-            status=409 if problem else 200,
-            problem=problem,
             done=asked.get("done", ""),
             ticked="tick" in asked,
             shown=versions,
@@ -66,10 +66,7 @@ def routes(site: Site) -> list[Route]:
 
     def deciding(decide: Callable[[Library, FormData], Awaitable[str]]) -> Endpoint:
         async def act(request: Request) -> Response:
-            try:
-                done = await decide((await site.app()).library, await request.form())
-            except AlitaError as problem:
-                return await show(request, problem)
+            done = await decide((await site.app()).library, await request.form())
             return RedirectResponse(f"/ui/decide?done={quote(done)}", status_code=303)
 
         return act
@@ -153,7 +150,7 @@ def _read_waiting(app: App) -> dict[str, Any]:
     return {
         "versions": versions,
         "code": [
-            (number, each, in_words(each.grants), code_listing(each.code, ROW))
+            (number, each, in_words(each.grants), code_listing(each.code, MAX_COLUMNS))
             for number, each in code[:SHOWN]
         ],
         "pieces": len(code),
@@ -173,6 +170,6 @@ async def _describe(library: Library, waiting: WaitingVersion) -> Mapping[str, A
         "stored": stored,
         "before": before,
         "wishes": [(line[0], line[2:]) for line in difference(manifest, before.manifest if before else None)],
-        "lines": await anyio.to_thread.run_sync(difference_lines, before, stored),
+        "lines": await anyio.to_thread.run_sync(shown_difference, before, stored),
         "is_open": ANY in manifest.grants.network,
     }

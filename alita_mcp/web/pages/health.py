@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from alita_mcp.app.doctor import Finding, describe_findings, examine
+from alita_mcp.app.doctor import describe_findings, examine
 from alita_mcp.clients.changes import find_clients
 from alita_mcp.errors import AlitaError
 from alita_mcp.models.choices import ROLES, choose_model, steps_to_a_model
@@ -20,32 +19,20 @@ from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
 
-FRESH_S = 60.0
-"""For so long the findings are shown again."""
-
 
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
     examining = anyio.Lock()
-    found: dict[str, list[Finding]] = {}
-    found_at = -FRESH_S
 
     async def show(request: Request) -> Response:
-        settings = (await site.app()).settings
-        values = await anyio.to_thread.run_sync(_describe, settings)
-        return render(request, "health.html", **values)
+        app, sections = await site.app(), {}
+        if "check" in request.query_params:
+            async with examining:  # it takes seconds of processor time
+                sections = describe_findings(await examine(app.settings, nullcontext(app.library)))
+        values = await anyio.to_thread.run_sync(_describe, app.settings)
+        return render(request, "health.html", sections=sections, **values)
 
-    async def show_findings(request: Request) -> Response:
-        nonlocal found, found_at
-        app = await site.app()
-        # Probing takes seconds of processor time: whoever asks meanwhile gets the same findings.
-        async with examining:
-            if time.monotonic() - found_at > FRESH_S:
-                found = describe_findings(await examine(app.settings, nullcontext(app.library)))
-                found_at = time.monotonic()
-        return render(request, "_findings.html", sections=found)
-
-    return [Route("/ui/health", show), Route("/ui/health/findings", show_findings)]
+    return [Route("/ui/health", show)]
 
 
 def _describe(settings: Settings) -> dict[str, Any]:

@@ -29,8 +29,7 @@ def routes(site: Site) -> list[Route]:
         names = [hit.name for hit in answer.results] if answer else []
         page = await anyio.to_thread.run_sync(_describe, library, words, names, asked.get("after", ""))
         page |= {"words": words, "fit": answer.fit if answer else ""}
-        is_part = request.headers.get("hx-request") == "true"
-        return render(request, "_tools.html" if is_part else "library.html", **page)
+        return render(request, "library.html", **page)
 
     return [Route("/ui/library", show)]
 

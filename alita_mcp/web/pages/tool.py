@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import shutil
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -15,21 +18,28 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from alita_mcp.app.app import App
-from alita_mcp.errors import ToolUnavailable, UsageError
+from alita_mcp.app.calls import ToolRunResult
+from alita_mcp.errors import InvalidArguments, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue.use import Use
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.signature import ALL_CHOICES, signature_of
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.library.trust.trust import what_verifies
+from alita_mcp.library.versions.differences import shown_difference
 from alita_mcp.library.versions.testfile import render_tests
-from alita_mcp.values import StoredVersion
-from alita_mcp.web.differences import difference_lines
+from alita_mcp.progress import ignore_stage
+from alita_mcp.values import Schema, StoredVersion
+from alita_mcp.verification.images import decode_image
 from alita_mcp.web.pages.worth import list_days
 from alita_mcp.web.rendering import render
 from alita_mcp.web.site import Site
 
 DAYS = 30
+PREFIX = "argument."
+"""Before a parameter's name in the name of its field."""
+MAX_SHOWN = 200_000
+"""Characters of a result."""
 ACTIONS = ("pin", "unpin", "enable", "disable", "delete", "rollback")
 """Methods of the library."""
 
@@ -48,7 +58,7 @@ def routes(site: Site) -> list[Route]:
                 stored = await library.read(name, read_version(asked), entry)
                 if earlier := read_version(asked, "from"):
                     before = await library.read(name, earlier)
-                    lines = await anyio.to_thread.run_sync(difference_lines, before, stored)
+                    lines = await anyio.to_thread.run_sync(shown_difference, before, stored)
             except ToolUnavailable as damaged:
                 problem, entry = str(damaged), library.entry(name)
         page = await anyio.to_thread.run_sync(_describe, app, entry, stored)
@@ -74,8 +84,28 @@ def routes(site: Site) -> list[Route]:
             packed = await anyio.to_thread.run_sync(pack)
         return FileResponse(packed, filename=f"{folder.name}.zip")
 
+    async def call(request: Request) -> Response:
+        app, name, form = await site.app(), request.path_params["name"], await request.form()
+        manifest = (await app.library.read(name, read_version(form))).manifest
+        is_current = manifest.version == app.library.entry(name).manifest.version
+        arguments = read_form(manifest.input_schema, form)
+        version, began = None if is_current else manifest.version, time.monotonic()
+        async with app.preparation.report(ignore_stage):
+            answer = await app.run_tool(name, arguments, version, identity=request.state.identity)
+        value = answer.structured_content if answer.is_image else answer.result.value
+        return render(
+            request,
+            "_call.html",
+            answer=answer,
+            picture=_picture_of(answer),
+            text=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2),
+            seconds=round(time.monotonic() - began, 1),
+            most=MAX_SHOWN,
+        )
+
     return [
         Route("/ui/library/{name}", show),
+        Route("/ui/library/{name}/calls", call, methods=["POST"]),
         Route("/ui/library/{name}/export", export, methods=["POST"]),
         Route("/ui/library/{name}/do/{action}", change, methods=["POST"]),
     ]
@@ -109,7 +139,7 @@ def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> 
         return page
     granted, days = app.library.effective_grants.of(manifest), list_days(DAYS)
     rows = evidence_rows(stored.report, tools.sandboxes_of(name, version))
-    use = tools.daily_use(name, days[0])
+    use = tools.daily_use(days[0], name)
     return page | {
         "not_here": app.calls.verifier.why_not(manifest),
         "signature": signature_of(manifest, ALL_CHOICES),
@@ -121,3 +151,35 @@ def _describe(app: App, entry: CatalogueEntry, stored: StoredVersion | None) -> 
         "call_days": [(day, use.get(day, Use()).calls) for day in days],
         "last_call": tools.last_calls([name]).get(name),
     }
+
+
+def read_form(schema: Schema, form: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a filled-in form stands for; an empty field of an optional parameter leaves it out.
+
+    Raises:
+        InvalidArguments: a field does not hold what its type wants.
+    """
+    arguments: dict[str, Any] = {}
+    for name, node in schema.get("properties", {}).items():
+        text = str(form.get(PREFIX + name, ""))
+        if not text and not (name in schema.get("required", ()) and PREFIX + name in form):
+            continue
+        if node.get("type") == "string":
+            arguments[name] = text.replace("\r\n", "\n")  # browsers send line ends so
+            continue
+        try:
+            arguments[name] = json.loads(text)
+        except (ValueError, RecursionError) as broken:
+            raise InvalidArguments(
+                f"{name}: {text[:40]!r} is not JSON of the type {node.get('type', 'any')}.",
+                hint='Lists are written as in ["a", "b"], objects as in {"key": 1}.',
+            ) from broken
+    return arguments
+
+
+def _picture_of(answer: ToolRunResult) -> str:
+    """The URL of the image that a tool returned; browsers run and load nothing that an SVG names."""
+    if not answer.is_image:
+        return ""
+    media_type = "image/png" if answer.result.value["format"] == "png" else "image/svg+xml"
+    return f"data:{media_type};base64,{base64.b64encode(decode_image(answer.result.value)).decode()}"

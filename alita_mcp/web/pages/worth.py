@@ -44,7 +44,7 @@ def list_days(span: int) -> list[str]:
 def count_worth(library: Library) -> dict[str, Any]:
     """The figures that the page shows, day by day; reads the catalogue."""
     names = list_days(DAYS)
-    used, searched = library.tools.daily_use_of_grown(names[0]), library.tools.daily_searches(names[0])
+    used, searched = library.tools.daily_use(names[0]), library.tools.daily_searches(names[0])
     searches = sum(searched.values(), SearchCount())
     each_day = [(day, used.get(day, Use()), searched.get(day, SearchCount())) for day in names]
     return {

@@ -304,3 +304,12 @@ async def test_a_stranger_that_remembers_much_displaces_its_own(storage: Storage
         await theirs.remember(summed(code=f"theirs_{at} = 1"))
     owners = Counter(entry.owner for entry in await ours.list())
     assert owners == {"user": 3, "token:a": 7}
+
+
+async def test_with_all_also_what_a_newer_version_remembered_is_forgotten(storage: Storage) -> None:
+    memory = StoredMemory(storage)
+    await memory.remember(summed())
+    storage.files(f"{FOLDER}/program", 300, 1 << 20).write_file("0.json", b'{"newer": "wombats"}', "user")
+    assert await counts(memory) == {"program": 1}
+    assert await memory.forget(everything=True) == 1
+    assert b"wombats" not in everything_in(storage)

@@ -140,18 +140,24 @@ class ScriptedTasks:
             raise no_model_for_tasks(self.app.settings)
         if "refuse me" in request.task:
             raise UsageError("A file does not fit.", hint="Send another.")
-        if known := self.app.jobs.find_by_key(key, identity.owner):
-            return known
-        order = Order(id=secrets.token_hex(16), tool="solve_task", owner=identity.owner, key=key, request={})
+        order = Order(
+            id=secrets.token_hex(16),
+            tool="solve_task",
+            owner=identity.owner,
+            key=key,
+            request={"task": request.model_dump(mode="json"), "client": identity.client},
+        )
+        return await self.app.jobs.begin(order, person)
 
-        async def work(enter: ReportStage) -> Solution:
-            ask = None if person is None else person_asker(person)
-            return await self._solved(order.id, request, enter, ask)
-
-        job = self.app.jobs.start_task(work, order, person)
+    async def perform_order(
+        self, order: Order, person: PendingQuestions | None, on_stage: ReportStage
+    ) -> Solution:
+        request = TaskRequest.model_validate(order.request["task"])
         self.begun.append(request)
-        self.clients.append(identity.client)
-        return job
+        self.clients.append(order.request["client"])
+        return await self._solved(
+            order.id, request, on_stage, None if person is None else person_asker(person)
+        )
 
     async def _solved(
         self,
@@ -233,9 +239,10 @@ class Serving:
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[App]:
         nothing = ScriptedSandbox(lambda _job: RunResult(status="ok"))
-        async with open_app(self.settings, admit=admit, sandbox=nothing) as app:
+        serves = bool(self.settings.library_url)
+        async with open_app(self.settings, admit=admit, sandbox=nothing, serves=serves) as app:
             self.tasks = ScriptedTasks(app, self.script, self.has_model, self.runs)
-            setattr(app, "tasks", self.tasks)  # noqa: B010 - in place of the real one
+            app.tasks = self.tasks  # in place of the real one
             setattr(app, "web", self.web)  # noqa: B010
             yield app
 

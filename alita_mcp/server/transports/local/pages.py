@@ -15,7 +15,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.server.transports.http_token import ensure_pages_key, ensure_token
+from alita_mcp.server.transports.http_token import PAGES_KEY_FILE, ensure_key, ensure_token
 from alita_mcp.settings import absolute_home
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Pages:
 
     async def _listen(self, port: int, *, task_status: TaskStatus[None]) -> None:
         web_server = await _import("alita_mcp.server.transports.web_server")
+        from alita_mcp.server.transports.access import Access
         from alita_mcp.server.transports.connections import ConnectionLimits
         from alita_mcp.server.transports.guard import LOCAL_NAMES
 
@@ -94,7 +95,7 @@ class Pages:
         limits = ConnectionLimits(strangers=MAX_CONNECTIONS, every=MAX_CONNECTIONS)
         with listener:
             async with web_server.serve_requests(
-                self, listener, None, LOCAL_NAMES, limits=limits, grace_s=GRACE_S
+                self, listener, Access(None), LOCAL_NAMES, limits=limits, grace_s=GRACE_S
             ):
                 self.address = f"{LOOPBACK}:{listener.getsockname()[1]}"
                 task_status.started()
@@ -117,7 +118,7 @@ class Pages:
                 # first: two threads that import the same modules could wait for each other
                 await self._shared.wait_until_settled()
                 token = await anyio.to_thread.run_sync(ensure_token, self._settings)
-                key = await anyio.to_thread.run_sync(ensure_pages_key, self._settings)
+                key = await anyio.to_thread.run_sync(ensure_key, self._settings, PAGES_KEY_FILE)
                 for flow in ("app.code_runner", "app.task_runner", "toolsmith.toolsmith"):
                     await _import(f"alita_mcp.{flow}")  # the first page uses them
                 routes = await _import("alita_mcp.web.routes")

@@ -1,0 +1,109 @@
+"""`alita token ACTION`: bearer tokens of HTTP clients, for a library that several servers share."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from alita_mcp.cli.output import Printer, columns
+from alita_mcp.cli.parameters import Count
+from alita_mcp.errors import UsageError
+from alita_mcp.owners import ScopeName
+
+if TYPE_CHECKING:
+    from alita_mcp.postgres.database import Database
+
+
+@contextmanager
+def _open_database() -> Iterator[Database]:
+    from alita_mcp.settings import read_settings
+
+    settings = read_settings()
+    if not settings.library_url:
+        raise UsageError(
+            "Tokens belong to a library that servers share, and ALITA_LIBRARY is not set.",
+            hint="Set it to postgresql://…; a server of its own has one token, that of ALITA_TOKEN or `http_token`.",
+        )
+    from alita_mcp.postgres.database import Database
+    from alita_mcp.postgres.migrations import migrate
+
+    with closing(Database(settings.library_url)) as database:
+        migrate(database)
+        yield database
+
+
+def create(
+    name: str,
+    /,
+    *,
+    team: str,
+    subject: str,
+    scopes: Annotated[tuple[ScopeName, ...], Parameter(consume_multiple=(1, None))] = ("call", "make"),
+    days: Count | None = None,
+    output: Printer,
+) -> None:
+    """Make a token and print it, this once.
+
+    Args:
+        name: What to call it in `list` and `revoke`.
+        team: Team of whoever has it: it sees the tools of this team, and those of no team.
+        subject: Person or program within the team, to whom belongs what is done with it.
+        scopes: What it allows: to call tools, run code and have tasks solved; to make tools; to manage tools that are
+            there; to approve what tools ask for.
+        days: How long it counts; for ever by default.
+
+    Examples:
+        alita token create ann-laptop --team research --subject ann
+        alita token create ci --team research --subject ci --scopes call --days 90
+    """
+    from alita_mcp.postgres.tokens import create_token
+
+    with _open_database() as database:
+        token = create_token(database, name, team, subject, scopes, days)
+    output.print_result({"name": name, "owner": f"{team}/{subject}", "scopes": scopes, "token": token}, token)
+
+
+def list_all(*, output: Printer) -> None:
+    """List all tokens, without the tokens themselves.
+
+    Examples:
+        alita token list
+    """
+    from alita_mcp.postgres.tokens import list_tokens
+
+    with _open_database() as database:
+        tokens = list_tokens(database)
+    now = dt.datetime.now(dt.UTC)
+    rows: list[tuple[str, ...]] = []
+    for each in tokens:
+        state = "counts"
+        if each.revoked_at is not None:
+            state = f"revoked {each.revoked_at:%Y-%m-%d}"
+        elif each.expires_at is not None:
+            state = f"{'until' if each.expires_at > now else 'expired'} {each.expires_at:%Y-%m-%d}"
+        used = f"used {each.last_used:%Y-%m-%d %H:%M}" if each.last_used else "not used"
+        rows.append((each.name, each.owner, " ".join(each.scopes), state, used))
+    output.print_result([each._asdict() for each in tokens], columns(rows) or "There are no tokens.")
+
+
+def revoke(name: str, /, *, output: Printer) -> None:
+    """Revoke a token: no server takes it any more, also in a call under way.
+
+    Args:
+        name: The token.
+
+    Examples:
+        alita token revoke ann-laptop
+    """
+    from alita_mcp.postgres.tokens import revoke_token
+
+    with _open_database() as database:
+        revoke_token(database, name)
+    output.print_result({"revoked": name}, f"revoked {name}")
+
+
+TOKEN_ACTIONS: dict[str, Any] = {"create": create, "list": list_all, "revoke": revoke}

@@ -1,0 +1,21 @@
+CREATE TABLE token (
+    id text PRIMARY KEY,
+    name text NOT NULL,
+    owner text NOT NULL,
+    scopes text[] NOT NULL,
+    digest bytea NOT NULL UNIQUE,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    last_used timestamptz
+);
+CREATE UNIQUE INDEX token_name ON token (name) WHERE revoked_at IS NULL;
+
+CREATE TABLE spending (
+    owner text NOT NULL,
+    day date NOT NULL,
+    syntheses integer NOT NULL DEFAULT 0,
+    tasks integer NOT NULL DEFAULT 0,
+    model_tokens bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (owner, day)
+);

@@ -1,0 +1,265 @@
+"""Tokens of `alita token` at two servers of one library: made, used, revoked; what each scope opens, and no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import httpx
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from alita_mcp.cli.main import main
+from alita_mcp.settings import Settings
+from tests.postgres_cluster import PostgresServer
+from tests.server.connections import SHOUT
+from tests.server.in_memory import Build, called, names_of, succeeded, text_of
+from tests.server.processes import PATIENCE_S
+from tests.server.test_http import HEADERS, POST, TOKEN, listening, with_token
+
+pytestmark = [pytest.mark.postgres, pytest.mark.extra("team")]
+
+
+@dataclass
+class Replicas:
+    """Servers of one library, and the command line beside them."""
+
+    urls: list[str]
+    alita: Callable[..., str]
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    def token(self, name: str, team: str, *scopes: str, subject: str = "ann") -> str:
+        words = [
+            "create",
+            name,
+            "--team",
+            team,
+            "--subject",
+            subject,
+            *(("--scopes", *scopes) if scopes else ()),
+        ]
+        return self.alita("token", *words).strip()
+
+    async def client(self, token: str, era: str = "modern", place: int = 0) -> Client:
+        headers = {"authorization": f"Bearer {token}"}
+        http = await self.stack.enter_async_context(
+            httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(PATIENCE_S))
+        )
+        await self.until(place, token, 200)
+        over = streamable_http_client(self.urls[place], http_client=http)
+        return await self.stack.enter_async_context(
+            Client(over, mode="legacy" if era == "legacy" else "auto")
+        )
+
+    async def status(self, place: int, token: str) -> int:
+        async with httpx.AsyncClient(timeout=PATIENCE_S) as http:
+            answer = await http.post(
+                self.urls[place], json=POST, headers={**HEADERS, "authorization": f"Bearer {token}"}
+            )
+        return answer.status_code
+
+    async def until(self, place: int, token: str, status: int) -> None:
+        """Waits until a server answers a token so."""
+        with anyio.fail_after(PATIENCE_S):
+            while await self.status(place, token) != status:  # noqa: ASYNC110 - another server knows
+                await anyio.sleep(0.02)
+
+
+@pytest.fixture
+async def replicas(
+    build: Build, settings: Settings, postgres_url: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any,
+) -> AsyncIterator[Replicas]:  # fmt: skip
+    from pydantic import SecretStr
+
+    def alita(*words: str) -> str:
+        with monkeypatch.context() as patched:
+            patched.setenv("ALITA_LIBRARY", postgres_url)
+            patched.setenv("ALITA_HOME", str(tmp_path / "command"))
+            assert main(words) == 0, capsys.readouterr()
+        return capsys.readouterr().out
+
+    async with AsyncExitStack() as stack:
+        urls = []
+        for number in range(2):
+            changes = {"library": SecretStr(postgres_url), "home": tmp_path / f"replica{number}"}
+            changed = with_token(settings.model_copy(update=changes))
+            urls.append(await stack.enter_async_context(listening(changed, server=build(settings=changes))))
+        made = Replicas(urls, alita)
+        async with made.stack:
+            yield made
+
+
+async def test_a_token_is_made_once_counts_everywhere_and_ends_everywhere(replicas: Replicas) -> None:
+    token = replicas.token("laptop", "red")
+    assert token.startswith("alita_")
+    for place in (0, 1):
+        await replicas.until(place, token, 200)
+    listed = json.loads(replicas.alita("token", "list", "--json"))
+    assert [(each["name"], each["owner"], each["scopes"]) for each in listed] == [
+        ("laptop", "red/ann", ["call", "make"])
+    ]
+    assert token not in json.dumps(listed)
+    replicas.alita("token", "revoke", "laptop")
+    for place in (0, 1):
+        await replicas.until(place, token, 401)
+    assert "revoked" in replicas.alita("token", "list")
+
+
+async def test_the_servers_own_token_does_what_it_did(replicas: Replicas) -> None:
+    client = await replicas.client(TOKEN)
+    assert "synthesize_tool" in await names_of(client)
+
+
+@pytest.mark.both_eras
+async def test_each_scope_opens_what_it_names(replicas: Replicas, era: str) -> None:
+    caller = await replicas.client(replicas.token("a", "red", "call"), era)
+    maker = await replicas.client(replicas.token("b", "red", "make"), era)
+    idle = await replicas.client(replicas.token("c", "red", "manage", "approve"), era)
+    assert "synthesize_tool" not in await names_of(caller)
+    assert {*await names_of(maker)} == {"synthesize_tool", "inspect_tool"}
+    assert await names_of(idle) == []
+    assert (await succeeded(maker, "synthesize_tool", **SHOUT))["status"] == "created"
+    assert (await succeeded(caller, "run_tool", name="shout_it", arguments={"text": "a"})) == {"result": "A!"}
+    refused = {
+        "make": [(caller, "synthesize_tool", SHOUT), (idle, "synthesize_tool", SHOUT)],
+        "call": [
+            (client, tool, arguments)
+            for client in (maker, idle)
+            for tool, arguments in (
+                ("run_tool", {"name": "shout_it", "arguments": {"text": "a"}}),
+                ("shout_it", {"text": "a"}),
+                ("search_capabilities", {"query": "shout"}),
+                ("run_code", {"code": "1"}),
+                ("solve_task", {"task": "x"}),
+                ("research_web", {"question": "x"}),
+            )
+        ],
+    }
+    for scope, calls in refused.items():
+        for client, tool, arguments in calls:
+            answer = await called(client, tool, **arguments)
+            assert answer.is_error
+            assert text_of(answer).startswith(f"insufficient_scope: this token lacks the scope `{scope}`."), (
+                tool
+            )
+
+
+async def test_teams_see_nothing_of_each_other_by_any_door(replicas: Replicas) -> None:
+    red = await replicas.client(replicas.token("red", "red"))
+    blue = await replicas.client(replicas.token("blue", "blue", subject="bob"))
+    assert (await succeeded(red, "synthesize_tool", **SHOUT))["status"] == "created"
+    assert "shout_it" in await names_of(red)
+    assert "shout_it" not in await names_of(blue)
+    answers = [
+        await called(blue, "search_capabilities", query="Shouts a text, ending in !"),
+        await called(blue, "run_code", code="from alita_tools import shout_ix", arguments={}),
+        await called(blue, "run_tool", name="shout_ix", arguments={"text": "a"}),
+        await called(blue, "inspect_tool", name="shout_ix"),
+        await called(blue, "shout_ix", text="a"),
+    ]
+    assert all("shout_it" not in text_of(each) for each in answers)
+    for door in (
+        called(blue, "run_tool", name="shout_it", arguments={"text": "a"}),
+        called(blue, "inspect_tool", name="shout_it"),
+        called(blue, "shout_it", text="a"),
+    ):
+        answer = await door
+        assert answer.is_error
+        assert "There is no tool 'shout_it'" in text_of(answer)
+    for uri in ("alita://tools/shout_it/v1/source", "alita://tools/shout_it/v1/manifest"):
+        with pytest.raises(Exception, match="There is no tool 'shout_it'"):
+            await blue.read_resource(uri)
+    catalogue = (await blue.read_resource("alita://tools")).contents[0].text
+    assert "shout_it" not in catalogue
+    taken = await called(blue, "synthesize_tool", **SHOUT)
+    assert taken.structured_content["reason"] == "This name is taken."
+    assert "red" not in text_of(taken)
+
+
+async def test_a_call_under_way_ends_whole_though_its_token_is_revoked(replicas: Replicas) -> None:
+    token = replicas.token("laptop", "red")
+    client = await replicas.client(token, "legacy")
+    await names_of(client)  # it checks results against its list
+    revoked = False
+
+    async def revoke(*_progress: object) -> None:
+        nonlocal revoked
+        if not revoked:
+            revoked = True
+            replicas.alita("token", "revoke", "laptop")
+            await replicas.until(0, token, 401)
+
+    answer = await client.call_tool("synthesize_tool", SHOUT, progress_callback=revoke)
+    assert revoked
+    assert answer.structured_content["status"] == "created"
+    with pytest.raises(Exception, match="error"):
+        await client.list_tools(cache_mode="bypass")
+
+
+async def test_a_stream_of_a_revoked_token_ends(replicas: Replicas) -> None:
+    token = replicas.token("laptop", "red")
+    await replicas.until(0, token, 200)
+    headers = {**HEADERS, "authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(timeout=PATIENCE_S) as http:
+        opened = await http.post(replicas.urls[0], json=POST, headers=headers)
+        headers["mcp-session-id"] = opened.headers["mcp-session-id"]
+        async with http.stream("GET", replicas.urls[0], headers=headers) as stream:
+            assert stream.status_code == 200
+            replicas.alita("token", "revoke", "laptop")
+            async for _ in stream.aiter_bytes():
+                pass
+
+
+async def test_tokens_count_while_the_database_is_away(
+    replicas: Replicas, postgres_server: PostgresServer
+) -> None:
+    token = replicas.token("laptop", "red")
+    await replicas.until(0, token, 200)
+    postgres_server.stop("immediate")
+    try:
+        assert await replicas.status(0, token) == 200
+        assert await replicas.status(0, "alita_unknown") == 401
+    finally:
+        postgres_server.start()
+    replicas.alita("token", "revoke", "laptop")
+    await replicas.until(0, token, 401)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("create", "a b", "--team", "red", "--subject", "x"),
+        ("create", "a", "--team", "red/blue", "--subject", "x"),
+        ("create", "a", "--team", "..", "--subject", "x"),
+        ("create", "a", "--team", "red", "--subject", "x/y"),
+        ("create", "a", "--team", "red", "--subject", "x", "--scopes", "admin"),
+        ("create", "a", "--team", "red", "--subject", "x", "--days", "0"),
+        ("revoke", "nobody"),
+    ],
+)
+def test_words_that_make_no_token_are_refused(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("ALITA_LIBRARY", postgres_url)
+    monkeypatch.setenv("ALITA_HOME", str(tmp_path))
+    assert main(("token", *words)) == 2
+
+
+def test_two_tokens_never_have_one_name(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ALITA_LIBRARY", postgres_url)
+    monkeypatch.setenv("ALITA_HOME", str(tmp_path))
+    create = ("token", "create", "a", "--team", "red", "--subject", "x")
+    assert main(create) == 0
+    assert main(create) == 2
+    assert "There is a token 'a'." in capsys.readouterr().err
+    assert main(("token", "revoke", "a")) == 0
+    assert main(create) == 0
