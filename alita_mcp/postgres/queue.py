@@ -6,21 +6,20 @@ Its tables are in a schema of their own and follow the releases of procrastinate
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 from psycopg.sql import SQL, Identifier
 
-from alita_mcp.errors import LibraryError
 from alita_mcp.extras import extra_imports
 from alita_mcp.postgres.database import CONNECT_S, LASTING, Database
 from alita_mcp.postgres.migrations import LOCK
 
 with extra_imports("team"):
     from procrastinate import App, PsycopgConnector
-    from procrastinate.exceptions import AlreadyEnqueued, ProcrastinateException
+    from procrastinate.exceptions import ProcrastinateException
     from procrastinate.schema import SchemaManager
     from procrastinate.worker import Worker
     from psycopg_pool import PoolTimeout
@@ -37,13 +36,11 @@ STOP_S = 1.0
 
 
 class JobQueue:
-    """The queue, as one server uses it; LibraryError says that the database cannot be reached."""
+    """The queue, as one server uses it. What fails while the database is away is to be done again a little later."""
 
     def __init__(self, url: str, run: Callable[[str], Awaitable[None]]) -> None:
         """`run` does the job of an id."""
-        logging.getLogger("procrastinate").setLevel(
-            logging.CRITICAL
-        )  # a database that is away is said once, here
+        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # others say that the database is away
         options = {"options": f"-c search_path={SCHEMA}", "application_name": "alita works", **LASTING}
         connector = PsycopgConnector(
             conninfo=url, kwargs=options, min_size=0, max_size=4, timeout=CONNECT_S, reconnect_timeout=0
@@ -60,13 +57,13 @@ class JobQueue:
 
     async def add(self, queue: str, job: str) -> None:
         """Puts a job into a queue, where it stands once."""
-        with _translate_errors(), suppress(AlreadyEnqueued):
+        with suppress(ProcrastinateException, PoolTimeout):
             place = self._task.configure(queue=f"{queue}.{FORMAT}", lock=job, queueing_lock=job)
             await place.defer_async(job=job)
 
     async def retry_stalled(self, after_s: int) -> None:
         """Puts back the jobs of servers that are gone."""
-        with _translate_errors():
+        with suppress(ProcrastinateException, PoolTimeout):
             for job in await self._app.job_manager.get_stalled_jobs(seconds_since_heartbeat=after_s):
                 with suppress(ProcrastinateException):  # another server was first
                     await self._app.job_manager.retry_job(job)
@@ -106,17 +103,6 @@ class JobQueue:
                 await worker.run()  # type: ignore[no-untyped-call]
             del self._workers[worker]
             await anyio.sleep(1.0)  # the database is away
-
-
-@contextmanager
-def _translate_errors() -> Iterator[None]:
-    try:
-        yield
-    except (ProcrastinateException, PoolTimeout) as error:
-        raise LibraryError(
-            f"The queue of jobs cannot be reached: {error}.",
-            hint="Look at ALITA_LIBRARY and at the database.",
-        ) from error
 
 
 def migrate_queue(database: Database) -> None:

@@ -98,7 +98,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
 
     async def finish(task: Task) -> types.CallToolResult:
         outcome = await wait_in_task(call, work, task)
-        approval = await _begin_approval(call, outcome, work)
+        approval = await _begin_approval(call, outcome)
         return await _outcome_result(call, await wait_in_task(call, approval, task) if approval else outcome)
 
     if call.as_task:
@@ -117,16 +117,12 @@ async def _synthesize(call: ToolCall) -> ToolResult:
 
 
 async def _begin_approval(
-    call: ToolCall, outcome: Outcome | types.InputRequiredResult, job: SynthesisJob | None = None
+    call: ToolCall, outcome: Outcome | types.InputRequiredResult
 ) -> SynthesisJob | None:
-    """The job that puts an approval to the person at this client; None where there is nothing to ask or no person.
-
-    `job` made what needs it, as a task: the first server that its client asks puts the question.
-    """
+    """The job that puts an approval to the person at this client; None where there is nothing to ask or no person."""
     if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
-    approval = await call.app.approvals.begin_asking(outcome, person, call.identity)
-    return approval if approval is None or job is None else await call.app.jobs.link(job, approval)
+    return await call.app.approvals.begin_asking(outcome, person, call.identity)
 
 
 async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolResult:

@@ -36,7 +36,7 @@ class Readiness:
         """Without an App to share, as in tests of the transport, only the drain counts."""
         self._settings = settings
         self._shared = shared
-        self._sandbox_runs = False
+        self._sandbox_runs, self._failure = False, ""
         self._checked = anyio.Event()
         self._check_due = -math.inf
         self.is_draining = False
@@ -62,8 +62,9 @@ class Readiness:
         except SandboxBusy:
             self._sandbox_runs = True
         except Exception as failure:  # noqa: BLE001 - a check must not end the server
-            log.warning("not ready: %s", failure)
-            self._sandbox_runs = False
+            if str(failure) != self._failure:
+                log.warning("not ready: %s", failure)
+            self._sandbox_runs, self._failure = False, str(failure)
         self._check_due = anyio.current_time() + CHECK_EVERY_S
         self._checked.set()
 

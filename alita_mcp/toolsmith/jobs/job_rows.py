@@ -46,23 +46,22 @@ class JobRows:
 
     async def find_same(self, order: Order) -> Sequence[Row]:
         """Rows of the same order: the one under way, and those whose outcome no caller has heard."""
-        found = "(finished IS NULL AND NOT cancelled OR outcome IS NOT NULL AND NOT delivered)"
-        query = f"SELECT {_ROW} FROM job WHERE owner = %(owner)s AND tool = %(tool)s AND key = %(key)s AND {found}"  # noqa: S608 - here and below: made of what stands in this file
-        order_by = " ORDER BY finished DESC NULLS FIRST"
-        return await self._ask(query + order_by, **_columns(order)) if order.key else ()
+        query = f"""
+            SELECT {_ROW} FROM job WHERE owner = %(owner)s AND tool = %(tool)s AND key = %(key)s AND key <> ''
+            AND (finished IS NULL AND NOT cancelled OR outcome IS NOT NULL AND NOT delivered)
+            ORDER BY finished DESC NULLS FIRST
+        """  # noqa: S608 - here and below: made of what stands in this file
+        return await self._ask(query, **_columns(order))
 
     async def insert(self, order: Order, *, asks: bool) -> Row | None:
         """A new row; None where the same order is under way, or too many of its tool wait."""
-        rows = await self._ask(
-            f"""
+        query = f"""
             INSERT INTO job (id, tool, owner, key, request, asks, waiting)
             SELECT %(id)s, %(tool)s, %(owner)s, %(key)s, %(request)s, %(asks)s, '{{}}' WHERE {MAX_QUEUED} >
                 (SELECT count(*) FROM job WHERE tool = %(tool)s AND server = '' AND finished IS NULL)
             ON CONFLICT DO NOTHING RETURNING {_ROW}
-            """,  # noqa: S608
-            asks=asks,
-            **_columns(order),
-        )
+        """  # noqa: S608
+        rows = await self._ask(query, asks=asks, **_columns(order))
         return rows[0] if rows else None
 
     async def insert_begun(self, job: Job[Any]) -> None:
@@ -78,15 +77,12 @@ class JobRows:
 
     async def claim(self, job_id: str, cancelled: str) -> Row | None:
         """Takes a job that nobody works on; None where there is nothing to do. One that is to be stopped ends so."""
-        row = await self._update(
-            f"id = %(id)s AND finished IS NULL AND request IS NOT NULL AND {_IS_FREE}",
-            """
+        where = f"id = %(id)s AND finished IS NULL AND request IS NOT NULL AND {_IS_FREE}"
+        sets = """
             server = %(server)s, attempt = attempt + 1, heartbeat = now(), questions = '[]', round = '',
-            finished = CASE WHEN cancelled THEN now() END, failure = CASE WHEN cancelled THEN %(cancelled)s END
-            """,
-            id=job_id,
-            cancelled=cancelled,
-        )
+            finished = CASE WHEN cancelled THEN now() END, failure = CASE WHEN cancelled THEN %(why)s END
+        """
+        row = await self._update(where, sets, id=job_id, why=cancelled)
         return row if row and row["finished"] is None else None
 
     async def write(self, job_id: str, attempt: int, columns: Mapping[str, str | None]) -> bool:
@@ -111,19 +107,10 @@ class JobRows:
         rows = await self._ask(query, id=job_id, wait=wait, delivered=delivered)
         return bool(rows and rows[0]["others"])
 
-    async def link(self, job_id: str, successor: str) -> str:
-        """Notes which job goes on where one ended; the first one that is noted, or this one."""
-        row = await self._update(
-            "id = %(id)s", "successor = coalesce(nullif(successor, ''), %(next)s)", id=job_id, next=successor
-        )
-        return str(row["successor"]) if row else successor
-
     async def beat(self, ids: Collection[str]) -> None:
         """Says that this server lives and works on these jobs."""
-        query = (
-            "UPDATE job SET heartbeat = now() WHERE id = ANY(%(ids)s) AND server = %(server)s RETURNING id"
-        )
-        await self._ask(query, ids=list(ids))
+        query = "UPDATE job SET heartbeat = now() WHERE id = ANY(%(ids)s) AND server = %(server)s"
+        await self._ask(f"{query} RETURNING id", ids=list(ids))
 
     async def end_lost(self, failure: str) -> None:
         """Ends the jobs that could only be done on a server that is gone, and forgets those that ended long ago."""

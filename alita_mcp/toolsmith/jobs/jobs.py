@@ -153,9 +153,16 @@ class Jobs:
             UsageError: too many are under way.
         """
         work = partial(self.perform, order, person)
-        if order.tool == "solve_task":
-            return self.find_by_key(order.key, order.owner) or self.start_task(work, order, person)
-        return self.start(work, order.key, holds, person, owner=order.owner)
+        if order.tool != "solve_task":
+            return self.start(work, order.key, holds, person, owner=order.owner)
+        found: Job[Any] | None = self.find_by_key(order.key, order.owner)
+        if found is not None:
+            return found
+        if len(self._open_jobs("solve_task")) >= MAX_TASKS:
+            raise TooMany(
+                f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
+            )
+        return self._begin(Job(order.tool, order.key, order.owner, person, id=order.id), work, None)
 
     def start(
         self,
@@ -221,25 +228,6 @@ class Jobs:
             raise SandboxBusy(f"Busy: {MAX_RUNS} runs of code are running or waiting.")
         return self._begin(Job[T](tool="run_code", owner=owner, person=person), work, None)
 
-    def start_task(
-        self,
-        work: Callable[[ReportStage], Awaitable[T]],
-        order: Order,
-        person: PendingQuestions | None = None,
-    ) -> Job[T]:
-        """Starts a task in the background, under the id of its run; `person` has its questions.
-
-        Raises:
-            TooMany: as many are under way as may be.
-        """
-        self._forget_old()
-        if len(self._open_jobs("solve_task")) >= MAX_TASKS:
-            raise TooMany(
-                f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
-            )
-        job = Job[T](tool="solve_task", id=order.id, key=order.key, owner=order.owner, person=person)
-        return self._begin(job, work, None)
-
     def _begin(
         self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
     ) -> Job[T]:
@@ -266,10 +254,6 @@ class Jobs:
 
     def take_no_more(self) -> None:
         """Ends that."""
-
-    async def link(self, _job: Job[Any], successor: Job[Any]) -> Job[Any]:
-        """The job that goes on where one ended: this successor, unless another server was first."""
-        return successor
 
     async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
         """The owner's job of that id; with None whichever tool's it is.

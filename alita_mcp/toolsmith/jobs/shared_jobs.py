@@ -19,23 +19,13 @@ from anyio.abc import TaskGroup
 from anyio.from_thread import BlockingPortal
 from pydantic import ValidationError
 
-from alita_mcp.errors import Cancelled, LibraryError, TooMany, UsageError
+from alita_mcp.errors import Cancelled, LibraryError, TooMany
 from alita_mcp.postgres.database import Database
 from alita_mcp.postgres.queue import HEARTBEAT_S, JobQueue, migrate_queue
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs import job_rows
 from alita_mcp.toolsmith.jobs.job_rows import DEAD_AFTER_S, JobRows, Row
-from alita_mcp.toolsmith.jobs.jobs import (
-    AT_ONCE,
-    CANCELLED,
-    MAX_QUEUED,
-    MAX_TASKS,
-    Job,
-    Jobs,
-    Order,
-    T,
-    Tool,
-)  # fmt: skip
+from alita_mcp.toolsmith.jobs.jobs import AT_ONCE, CANCELLED, MAX_TASKS, Job, Jobs, Order, T, Tool
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, PendingQuestions
 from alita_mcp.tracing import continue_trace, current_trace
 
@@ -97,11 +87,9 @@ class SharedJobs(Jobs):
                     return job
             if new := await self._rows.insert(sent, asks=person is not None):
                 job = await self._follow(new, person)
-                with suppress(LibraryError):  # it is noticed in two seconds that the job stands in no queue
-                    await self._queue.add(order.tool, order.id)
+                await self._queue.add(order.tool, order.id)
                 return job
-        problem = f"Busy: {MAX_QUEUED} jobs of {order.tool} are waiting."
-        raise TooMany(problem, hint="Try again when one has ended.")
+        raise TooMany(f"Busy: many jobs of {order.tool} are waiting.", hint="Try again when one has ended.")
 
     async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
         """As `Jobs` says, on whichever server it is."""
@@ -121,17 +109,6 @@ class SharedJobs(Jobs):
                 await self._rows.note_callers(job.id, wait=job.waiting > 0, delivered=job.is_delivered)
             elif job.waiting == 0:
                 await self._share(job)
-
-    async def link(self, job: Job[Any], successor: Job[Any]) -> Job[Any]:
-        """As `Jobs` says."""
-        await self._share(successor)
-        with suppress(LibraryError, UsageError):
-            first = await self._rows.link(job.id, successor.id)
-            if first != successor.id:
-                found = await self.find_job(first, job.tool, owner=job.owner)
-                await self.cancel(successor)
-                return found
-        return successor
 
     async def cancel(self, job: Job[Any]) -> None:
         """As `Jobs` says."""
@@ -335,5 +312,4 @@ async def open_shared_jobs(
 
 
 def _of_another_version(what: str) -> LibraryError:
-    problem = f"{what} was written by another version of alita."
-    return LibraryError(problem, hint="Upgrade all servers of the library.")
+    return LibraryError(f"{what} was written by another version of alita.", hint="Upgrade all servers.")
