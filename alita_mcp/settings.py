@@ -145,11 +145,9 @@ class _Variables(EnvSettingsSource):
             variable = f"ALITA_{name.upper()}_FILE"
             if place := os.environ.get(variable):
                 try:
-                    found[name] = Path(place).read_text(encoding="utf-8").strip()
-                except (OSError, UnicodeDecodeError) as failure:
-                    raise UsageError(
-                        f"Cannot read {variable}={place}: {failure}.", hint=f"Fix or unset {variable}."
-                    ) from failure
+                    found[name] = Path(place).read_text(encoding="utf-8", errors="replace").strip()
+                except OSError as failure:
+                    raise UsageError(f"Cannot read {variable}: {failure}.") from failure
         return found
 
 
@@ -232,6 +230,10 @@ class Settings(BaseSettings):
     """Claim with the team of whom a token was issued to."""
     oauth_scope_claim: str = "scope"
     """Claim with what a token allows, of `call`, `make`, `manage` and `approve`: a list, or words in one text."""
+    quota_calls: int = Field(default=0, ge=0, le=1_000_000)
+    """Calls of tools that each owner may make in a minute, at each server; here and below, 0 is no limit."""
+    quota_model_tokens: int = Field(default=0, ge=0, lt=2**62)
+    """Tokens of models after which an owner begins no synthesis and no task that day (UTC), at all servers."""
     drain_grace_s: float = Field(default=0.0, ge=0, le=3600)
     """How long a server over HTTP goes on after SIGTERM while `/readyz` says 503, so that balancers notice."""
     drain_limit_s: float = Field(default=8.0, ge=0, le=86_400)
@@ -361,17 +363,10 @@ def _home_of_environment() -> Path:
 
 
 def wants_traces() -> bool:
-    """Whether the variables of OpenTelemetry name an exporter of traces."""
-    named = {name: value.strip().lower() for name, value in os.environ.items() if name.startswith("OTEL_")}
-    is_off = named.get("OTEL_SDK_DISABLED") == "true" or named.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp"
-    return not is_off and any(
-        named.get(name)
-        for name in (
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-            "OTEL_TRACES_EXPORTER",
-        )
-    )
+    """Whether the variables of OpenTelemetry name an OTLP exporter of traces."""
+    exporter, is_off = key_from("OTEL_TRACES_EXPORTER"), key_from("OTEL_SDK_DISABLED") == "true"
+    places = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    return not is_off and (exporter == "otlp" or (exporter is None and any(map(key_from, places))))
 
 
 def isolate_litellm() -> None:

@@ -63,7 +63,7 @@ def trace_work(work: Any) -> Iterator[None]:
 
 @contextmanager
 def continue_trace(carrier: Mapping[str, str]) -> Iterator[None]:
-    """Spans of the block belong to the trace that a carrier names, if it does: the headers of a request, a job's."""
+    """Spans of the block belong to the trace that a carrier names, if it does."""
     from opentelemetry import context, propagate
 
     token = context.attach(propagate.extract(carrier))
@@ -75,9 +75,8 @@ def continue_trace(carrier: Mapping[str, str]) -> Iterator[None]:
 
 def current_trace() -> dict[str, str]:
     """A carrier of the trace that this code runs in, for work that goes on elsewhere; empty without traces."""
-    carrier: dict[str, str] = {}
-    if wants_traces():
-        from opentelemetry import propagate
+    from opentelemetry import propagate
 
-        propagate.inject(carrier)
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
     return carrier

@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, ConfigDict, Field
 from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
 from alita_mcp.library.journal.calls import words_of_query
 from alita_mcp.library.private_text import without_secrets
-from alita_mcp.owners import ClientIdentity
+from alita_mcp.owners import USER, ClientIdentity
 from alita_mcp.progress import ReportStage, StageOutcome, ignore_stage
 from alita_mcp.texts import clip, one_line
 from alita_mcp.unseen import spell_hidden
@@ -62,6 +62,7 @@ class Activity(Value):
     outcome: str = ""
     """How it ended; empty before."""
     client: str = ""
+    owner: str = USER
     tool: str = ""
     text: str = ""
     """A line about it: the words of a search, what is made, why it was rejected."""
@@ -220,6 +221,7 @@ class Work:
             kind=self.kind,
             outcome=self.outcome,
             client=show_text(self.identity.client, MAX_NAME) or COMMAND_LINE,
+            owner=self.identity.owner,
             tool=show_text(self.tool, MAX_NAME),
             text=show_text(self.text or words_of_query(self.query)),
             time=datetime.fromtimestamp(self.changed, UTC),

@@ -193,6 +193,8 @@ class App:
             key=request.model_dump_json(),
             request={"words": words, "made_by": request.made_by, "client": request.client},
         )
+        if self.jobs.find_by_key(order.key, order.owner, is_still_true) is None:
+            await self.library.quotas.check_model_tokens(order.owner)
         return await self.jobs.begin(order, holds=is_still_true)
 
     async def _perform_order(
@@ -294,7 +296,12 @@ async def open_app(
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
         runs = SharedRunStore(library.storage) if library.storage.database else RunStore()
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
-        jobs = await stack.enter_async_context(_open_jobs(settings, library, serves=serves))
+        opening: AbstractAsyncContextManager[Jobs] = open_jobs()
+        if serves and library.storage.database is not None:
+            from alita_mcp.toolsmith.jobs.shared_jobs import open_shared_jobs
+
+            opening = open_shared_jobs(library.storage.database, settings.library_url, read_outcome)
+        jobs = await stack.enter_async_context(opening)
 
         # 2. Tools are made and called. A tool may call others, so brokers and calls need one another.
         writers = roles if roles.is_configured else None
@@ -363,29 +370,11 @@ async def open_app(
         yield app
 
 
-def _open_jobs(settings: Settings, library: Library, *, serves: bool) -> AbstractAsyncContextManager[Jobs]:
-    """Jobs of this process, or those of a server that shares its library with others."""
-    database = library.storage.database
-    if database is None or not serves:
-        return open_jobs()
-    from alita_mcp.toolsmith.jobs.shared_jobs import open_shared_jobs
-
-    return open_shared_jobs(database, settings.library_url, read_outcome)
-
-
 def read_outcome(tool: Tool, text: str) -> Any:
-    """The outcome of a job of a tool, which another server wrote.
-
-    Raises:
-        ValueError: this version knows no such outcome.
-    """
+    """The outcome of a job of a tool, which another server wrote; raises ValueError for an unknown one."""
     from alita_mcp.agent.values import Solution
     from alita_mcp.app.code_rights import CodeWaits
     from alita_mcp.runs.code_run import CodeRunResult
 
-    types: dict[Tool, Any] = {
-        "synthesize_tool": Outcome,
-        "run_code": CodeRunResult | CodeWaits,
-        "solve_task": Solution,
-    }
-    return TypeAdapter[Any](types[tool]).validate_json(text)
+    types: dict[Tool, Any] = {"synthesize_tool": Outcome, "run_code": CodeRunResult | CodeWaits}
+    return TypeAdapter[Any](types.get(tool, Solution)).validate_json(text)

@@ -11,6 +11,7 @@ import builtins
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio.to_thread
@@ -156,12 +157,11 @@ class InlinePrograms:
                 continue
             version, outline = self._outlines.get(name, (0, None))
             if version != manifest.version:
-                try:
+                outline = None
+                with suppress(AlitaError):  # deleted or changed meanwhile
                     stored = await self._library.read(name, entry=entry)
-                except AlitaError:  # deleted or changed meanwhile
-                    continue
-                outline = await anyio.to_thread.run_sync(outline_of, stored.code)
-                self._outlines[name] = manifest.version, outline
+                    outline = await anyio.to_thread.run_sync(outline_of, stored.code)
+                    self._outlines[name] = manifest.version, outline
             if outline is not None:
                 found[name] = entry, outline
         return found

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from alita_mcp.app.activity import COMMAND_LINE, Activity, Kind, show_detail, show_text
 from alita_mcp.library.catalogue.use import FOUND_NOTHING, RAN_CODE
 from alita_mcp.library.rows import JournalRow
+from alita_mcp.owners import USER
 
 _KINDS: dict[str, Kind] = {
     "called": "call", "sandbox failed": "call", FOUND_NOTHING: "search", RAN_CODE: "code", "synthesis": "synthesis",
@@ -35,6 +36,7 @@ def activity_of(row: JournalRow) -> Activity | None:
             kind=kind,
             outcome=show_text(_OUTCOMES.get(row.event) or str(fields.get("status") or "failed")),
             client=show_text(str(fields.get("client") or COMMAND_LINE)),
+            owner=str(fields.get("owner") or USER),
             tool=show_text(row.name or ""),
             text=show_text(text),
             time=datetime.fromisoformat(row.time),

@@ -34,6 +34,7 @@ from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.texts import clip
 from alita_mcp.toolsmith.jobs.jobs import Job, Jobs, Order
+from alita_mcp.toolsmith.jobs.journal import PATIENCE_S, add_spent_tokens
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
 from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import Manifest
@@ -108,6 +109,8 @@ class TaskRunner:
                 "uploads": None if uploads is None else str(uploads),
             },
         )
+        if self._jobs.find_by_key(key, identity.owner) is None:
+            await self.library.quotas.check_model_tokens(identity.owner)
         return await self._jobs.begin(order, person)
 
     async def perform_order(
@@ -188,7 +191,11 @@ class TaskRunner:
                     past_runs=partial(self.runs_of(identity.owner).list, PAST_RUNS),
                     plans=self.settings.limits.task_plans if request.plans is None else request.plans,
                 )
-                return await solve(Run(run, request, parts))
+                try:
+                    return await solve(Run(run, request, parts))
+                finally:
+                    with anyio.move_on_after(PATIENCE_S, shield=True):
+                        await add_spent_tokens(self.library, identity.owner, meter.usage)
 
 
 def person_asker(person: PendingQuestions) -> AskPerson:

@@ -81,13 +81,13 @@ def list_all(*, output: Printer) -> None:
     rows: list[tuple[str, ...]] = []
     for each in tokens:
         state = "counts"
-        if each.revoked_at is not None:
-            state = f"revoked {each.revoked_at:%Y-%m-%d}"
-        elif each.expires_at is not None:
-            state = f"{'until' if each.expires_at > now else 'expired'} {each.expires_at:%Y-%m-%d}"
-        used = f"used {each.last_used:%Y-%m-%d %H:%M}" if each.last_used else "not used"
-        rows.append((each.name, each.owner, " ".join(each.scopes), state, used))
-    output.print_result([each._asdict() for each in tokens], columns(rows) or "There are no tokens.")
+        if each["revoked_at"] is not None:
+            state = f"revoked {each['revoked_at']:%Y-%m-%d}"
+        elif each["expires_at"] is not None:
+            state = f"{'until' if each['expires_at'] > now else 'expired'} {each['expires_at']:%Y-%m-%d}"
+        used = f"used {each['last_used']:%Y-%m-%d %H:%M}" if each["last_used"] else "not used"
+        rows.append((each["name"], each["owner"], " ".join(each["scopes"]), state, used))
+    output.print_result(tokens, columns(rows) or "There are no tokens.")
 
 
 def revoke(name: str, /, *, output: Printer) -> None:

@@ -153,11 +153,7 @@ def _whole(client: Client, entry: Any) -> bytes:
 
 
 def _open(client: Client, file: Path | None) -> Change:
-    """A client's file as it is; its servers, if any, are what they should be.
-
-    Raises:
-        UsageError: they are not, or the file cannot be read.
-    """
+    """A client's file as it is; UsageError where it cannot be read, or its servers are not what they should be."""
     file = (file or client.usual_file()).expanduser().absolute()
     hint = "Fix the file, or name another one with --file. Nothing was written."
     target = Path(os.path.realpath(file))
@@ -212,11 +208,7 @@ def _sync(form: ModuleType, text: bytes, path: tuple[str, ...], present: Any, wa
 
 
 def _edited(opened: Change, entry: Any, edit: Callable[[], bytes]) -> bytes:
-    """The file after an edit.
-
-    Raises:
-        UsageError: it cannot be edited so that it holds this entry of ours, and else what it held.
-    """
+    """The file after an edit; UsageError unless it then holds this entry of ours, and else what it held."""
     key = opened.client.servers_key
 
     def others(document: Mapping[str, Any]) -> dict[str, Any]:

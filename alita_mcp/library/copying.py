@@ -12,15 +12,14 @@ from typing import Any
 
 from alita_mcp.errors import LibraryError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue.mirror import (
-    COUNTED,
+    KEYS,
     NOTHING,
-    STANDING,
     MirrorState,
     clean_rows,
     read_changes,
     send_rows,
 )
-from alita_mcp.library.catalogue.shared import CHANNEL, lock, send_blobs
+from alita_mcp.library.catalogue.shared import lock, send_blobs
 from alita_mcp.library.versions.files import read_version_folder, unpack
 from alita_mcp.library.versions.shared import SharedStore, version_blobs
 from alita_mcp.library.versions.store import Store
@@ -95,10 +94,10 @@ def _copy_to_database(store: Store, database: Database) -> Copy:
                 send_blobs(connection, version_blobs(files))
             except ToolUnavailable as changed:
                 damaged.append(changed.message)
-        _refuse_changed_blobs(connection)
-        digest = _refuse_difference(tables, _read_tables(connection))
-        database.notify(connection, CHANNEL)
-    return _describe(tables, digest, damaged)
+        wrong = "SELECT 1 FROM blob WHERE digest != 'sha256:' || encode(sha256(content), 'hex')"
+        if connection.execute(wrong).fetchone():
+            raise LibraryError("A file came out otherwise. Nothing was copied.", hint="Try again.")
+        return _compare(tables, connection, damaged)
 
 
 def _copy_to_home(database: Database, place: Path) -> Copy:
@@ -112,47 +111,29 @@ def _copy_to_home(database: Database, place: Path) -> Copy:
         with database.transaction() as connection:
             lock(connection)
             store.catalogue.pull()
-            tables = store.catalogue.read_tables()
-            digest = _refuse_difference(tables, _read_tables(connection))
+            copied = _compare(store.catalogue.read_tables(), connection, damaged)
         store.catalogue.detach()
     with closing(Store(place, None)):  # keeps beside the tools what people decided
-        return _describe(tables, digest, damaged)
+        return copied
 
 
-def _read_tables(connection: Connection) -> Tables:
-    return read_changes(connection, MirrorState("", "", NOTHING)).rows
-
-
-def _refuse_changed_blobs(connection: Connection) -> None:
-    changed = connection.execute(
-        "SELECT digest FROM blob WHERE digest != 'sha256:' || encode(sha256(content), 'hex') LIMIT 1"
-    ).fetchone()
-    if changed:
-        raise LibraryError(f"A file came out otherwise than {changed['digest']}. Nothing was copied.")
-
-
-def _refuse_difference(ours: Tables, theirs: Tables) -> str:
-    """The digest of both sides."""
-    for table, key in {**STANDING, **COUNTED}.items():
-        columns = sorted(ours[table][0]) if ours[table] else key
-        if _digest_table(ours, table, columns) != _digest_table(theirs, table, columns):
+def _compare(ours: Tables, connection: Connection, damaged: Sequence[str]) -> Copy:
+    """Refuses a copy whose rows in PostgreSQL are not those of the home."""
+    theirs = read_changes(connection, MirrorState("", "", NOTHING)).rows
+    digests = []
+    for table, rows in ours.items():
+        columns = sorted(rows[0]) if rows else KEYS[table]
+        digests.append(_digest_rows(rows, columns))
+        if digests[-1] != _digest_rows(theirs.get(table, ()), columns):
             raise LibraryError(
                 f"The rows of {table!r} came out otherwise. Nothing was copied.", hint="Try again."
             )
-    digests = [_digest_table(ours, table, sorted(rows[0])) for table, rows in ours.items() if rows]
-    return f"sha256:{hashlib.sha256(json.dumps(digests).encode()).hexdigest()}"
-
-
-def _digest_table(tables: Tables, table: str, columns: Sequence[str]) -> str:
-    lines = sorted(json.dumps([row.get(column) for column in columns]) for row in tables.get(table, ()))
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _describe(tables: Tables, digest: str, damaged: Sequence[str]) -> Copy:
     return Copy(
-        tools=len(tables["tool"]),
-        versions=len(tables["version"]),
-        journal=len(tables["journal"]),
-        digest=digest,
-        damaged=tuple(damaged),
-    )
+        tools=len(ours["tool"]), versions=len(ours["version"]), journal=len(ours["journal"]),
+        digest=f"sha256:{hashlib.sha256(''.join(digests).encode()).hexdigest()}", damaged=tuple(damaged),
+    )  # fmt: skip
+
+
+def _digest_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    lines = sorted(json.dumps([row.get(column) for column in columns]) for row in rows)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

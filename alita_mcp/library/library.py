@@ -28,6 +28,7 @@ from alita_mcp.library.journal.calls import CallJournal
 from alita_mcp.library.journal.gaps import Gap, find_gaps
 from alita_mcp.library.kept_results import KeptResults
 from alita_mcp.library.promotion import newcomers
+from alita_mcp.library.quotas import Quotas
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.search.answer import ALWAYS_SHOWN, SearchAnswer, SearchHit, search_answer
 from alita_mcp.library.search.finder import finder_for
@@ -69,6 +70,7 @@ class Library:
         self.storage = storage
         """Where all else is stored."""
         self.code_approvals = CodeApprovals(storage)
+        self.quotas = Quotas(settings, storage.database)
         self.effective_grants = store.effective_grants
         self.tools: CatalogueReader = store.reader
         """Reader of many tools at once; takes milliseconds and more in a large library."""
@@ -115,6 +117,14 @@ class Library:
                 f"{name} is everybody's: only a person at the server's command line changes it.",
                 hint="Make a tool of another name.",
             )
+
+    def sees_code(self, asked: AskedCode) -> bool:
+        """Whether code that asked for rights is of this reader's team; the user sees all."""
+        return self._team is None or self._team == team_of(asked.owner) != ""
+
+    def _check_code(self, number: str) -> None:
+        if not self.sees_code(self.code_approvals.find(number)):
+            self.code_approvals.find("")  # raises as for a number that none has
 
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
@@ -297,6 +307,7 @@ class Library:
 
         Raises as `CodeApprovals.approve`.
         """
+        await self._in_thread(self._check_code, number)
         is_new = await self._in_thread(self.code_approvals.approve, number, digest)
         if is_new:
             await self.record("code approved", None, {**origin, "digest": digest})
@@ -304,6 +315,7 @@ class Library:
 
     async def revoke_code(self, number: str, *, if_waiting: bool = False) -> AskedCode:
         """Takes back what code of `run_code` was granted, or refuses it; as `CodeApprovals.revoke`."""
+        await self._in_thread(self._check_code, number)
         revoke = partial(self.code_approvals.revoke, if_waiting=if_waiting)
         asked = await self._in_thread(revoke, number)
         if not (if_waiting and asked.approved_at):

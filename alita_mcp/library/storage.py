@@ -42,13 +42,12 @@ class Storage:
         """
         if self.database is None:
             raise LibraryError(f"{self.home} shares no secrets.", hint="Set ALITA_LIBRARY.")
+        insert = "INSERT INTO secret (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET name = secret.name"
         with self.database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO secret (name, value) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                (name, secrets.token_urlsafe(32)),
-            )
-            rows = connection.execute("SELECT value FROM secret WHERE name = %s", (name,)).fetchall()
-        return str(rows[0]["value"])
+            row = connection.execute(
+                f"{insert} RETURNING value", (name, secrets.token_urlsafe(32))
+            ).fetchone()
+        return str(row and row["value"])
 
 
 @contextmanager

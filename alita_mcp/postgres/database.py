@@ -6,6 +6,7 @@ Everything lives in the schema `alita`. All of it blocks; the callers use worker
 from __future__ import annotations
 
 import logging
+import math
 import re
 import select
 import socket
@@ -34,6 +35,11 @@ STATEMENT_MS = 30_000
 """No statement of ours takes longer; a lock that is not released must not hold everybody."""
 MAX_CONNECTIONS = 8
 
+LASTING = {
+    "connect_timeout": int(CONNECT_S), "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+}  # fmt: skip
+"""Parameters of connections that stay in a pool."""
+
 Connection = psycopg.Connection[DictRow]
 _log = logging.getLogger(__name__)
 
@@ -47,15 +53,15 @@ class Database:
         self._waking, self._end = socket.socketpair()
         self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
-        self.heard_at: dict[str, float] = {}
-        """When each channel's listener took in last what others did, on the monotonic clock."""
+        self._heard_at: dict[str, float] = {}
+        self.heard_in_s = 0.0
+        """How long it took last to take in what others did."""
         logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say it, once
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
             kwargs={
-                "row_factory": dict_row, "options": options, "autocommit": True, "connect_timeout": int(CONNECT_S),
-                "application_name": "alita", "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+                "row_factory": dict_row, "options": options, "autocommit": True, "application_name": "alita", **LASTING,
             },
             connection_class=Connection,
             min_size=0,
@@ -72,6 +78,11 @@ class Database:
         parts = psycopg.conninfo.conninfo_to_dict(self._url)
         place = parts.get("host") or "localhost"
         return f"{place}:{parts.get('port') or 5432}/{parts.get('dbname') or ''}"
+
+    @property
+    def silent_s(self) -> float:
+        """How long ago the listener that is last took in what others did: seconds, or infinite."""
+        return time.monotonic() - min(self._heard_at.values(), default=-math.inf)
 
     @contextmanager
     def transaction(self, isolation: psycopg.IsolationLevel | None = None) -> Iterator[Connection]:
@@ -105,8 +116,15 @@ class Database:
 
         It goes on until the database is closed, whatever fails.
         """
+
+        def take_in(text: str | None) -> None:
+            began = time.monotonic()
+            heard(text)
+            self._heard_at[channel] = time.monotonic()
+            self.heard_in_s = self._heard_at[channel] - began
+
         thread = threading.Thread(
-            target=self._follow, args=(channel, heard), name=f"listen-{channel}", daemon=True
+            target=self._follow, args=(channel, take_in), name=f"listen-{channel}", daemon=True
         )
         self._listeners.append(thread)
         thread.start()
@@ -122,32 +140,23 @@ class Database:
                     if self._away_since is not None:
                         _log.warning("%s is back.", self.name)
                     self._away_since = None
-                    self._hear(channel, heard, None)
-                    self._hear_notices(connection, channel, heard)
+                    _hear(heard, None)
+                    self._hear_notices(connection, heard)
             except psycopg.Error as error:
                 if self._away_since is None:
                     _log.warning("%s", _explain(error, self.name))
                     self._away_since = time.monotonic()
                 self._closed.wait(1.0)
 
-    def _hear_notices(
-        self, connection: psycopg.Connection[Any], channel: str, heard: Callable[[str | None], Any]
-    ) -> None:
+    def _hear_notices(self, connection: psycopg.Connection[Any], heard: Callable[[str | None], Any]) -> None:
         look_at, places = time.monotonic() + POLL_S, [connection.fileno(), self._waking.fileno()]
         while not self._closed.is_set():
             select.select(places, [], [], max(0.0, look_at - time.monotonic()))
             for notice in connection.notifies(timeout=0):
-                self._hear(channel, heard, notice.payload)
+                _hear(heard, notice.payload)
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + POLL_S
-                self._hear(channel, heard, None)
-
-    def _hear(self, channel: str, heard: Callable[[str | None], Any], text: str | None) -> None:
-        try:
-            heard(text)
-            self.heard_at[channel] = time.monotonic()
-        except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
-            _log.warning("Cannot take in what another server changed: %s", failure)
+                _hear(heard, None)
 
     def close(self) -> None:
         """Closes all connections; safe to call twice."""
@@ -157,6 +166,13 @@ class Database:
             thread.join(CONNECT_S)
         self._waking.close()
         self._pool.close()
+
+
+def _hear(heard: Callable[[str | None], Any], text: str | None) -> None:
+    try:
+        heard(text)
+    except Exception as failure:  # noqa: BLE001 - a listener outlives what one notice led to
+        _log.warning("Cannot take in what another server changed: %s", failure)
 
 
 def _explain(error: psycopg.Error | PoolTimeout, name: str) -> LibraryError:

@@ -6,21 +6,20 @@ Its tables are in a schema of their own and follow the releases of procrastinate
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 from psycopg.sql import SQL, Identifier
 
-from alita_mcp.errors import LibraryError
 from alita_mcp.extras import extra_imports
-from alita_mcp.postgres.database import CONNECT_S, Database
+from alita_mcp.postgres.database import CONNECT_S, LASTING, Database
 from alita_mcp.postgres.migrations import LOCK
 
 with extra_imports("team"):
     from procrastinate import App, PsycopgConnector
-    from procrastinate.exceptions import AlreadyEnqueued, ProcrastinateException
+    from procrastinate.exceptions import ProcrastinateException
     from procrastinate.schema import SchemaManager
     from procrastinate.worker import Worker
     from psycopg_pool import PoolTimeout
@@ -30,38 +29,25 @@ TASK = "run_job"
 FORMAT = 1
 """Of the requests of jobs: a server takes no job of another one, so that old and new servers can work side by side."""
 HEARTBEAT_S = 2.0
-LOOK_EVERY_S = 2.0
-"""How often a worker looks for jobs that no notice announced."""
+"""How often a worker says that it lives, and looks for jobs that no notice announced."""
 
 STOP_S = 1.0
 """How long a worker may take to say that it ends."""
 
 
 class JobQueue:
-    """The queue, as one server uses it."""
+    """The queue, as one server uses it. What fails while the database is away is to be done again a little later."""
 
     def __init__(self, url: str, run: Callable[[str], Awaitable[None]]) -> None:
         """`run` does the job of an id."""
-        logging.getLogger("procrastinate").setLevel(
-            logging.CRITICAL
-        )  # a database that is away is said once, here
-        self._app = App(
-            connector=PsycopgConnector(
-                conninfo=url,
-                kwargs={
-                    "options": f"-c search_path={SCHEMA} -c timezone=UTC", "application_name": "alita works",
-                    "connect_timeout": int(CONNECT_S), "keepalives_idle": 10, "keepalives_interval": 5,
-                    "keepalives_count": 3,
-                },
-                min_size=0,
-                max_size=4,
-                timeout=CONNECT_S,
-                reconnect_timeout=0,
-            )
-        )  # fmt: skip
-
+        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # others say that the database is away
+        options = {"options": f"-c search_path={SCHEMA}", "application_name": "alita works", **LASTING}
+        connector = PsycopgConnector(
+            conninfo=url, kwargs=options, min_size=0, max_size=4, timeout=CONNECT_S, reconnect_timeout=0
+        )
+        self._app = App(connector=connector)
         self._workers: dict[Worker, anyio.CancelScope] = {}
-        self._is_stopping = False
+        self.is_stopping = False
 
         @self._app.task(name=TASK)
         async def run_job(job: str) -> None:
@@ -70,28 +56,20 @@ class JobQueue:
         self._task = run_job
 
     async def add(self, queue: str, job: str) -> None:
-        """Puts a job into a queue, where it stands once.
-
-        Raises:
-            LibraryError: the database cannot be reached.
-        """
-        with _translate_errors(), suppress(AlreadyEnqueued):
+        """Puts a job into a queue, where it stands once."""
+        with suppress(ProcrastinateException, PoolTimeout):
             place = self._task.configure(queue=f"{queue}.{FORMAT}", lock=job, queueing_lock=job)
             await place.defer_async(job=job)
 
     async def retry_stalled(self, after_s: int) -> None:
-        """Puts back the jobs of servers that are gone.
-
-        Raises:
-            LibraryError: the database cannot be reached.
-        """
-        with _translate_errors():
+        """Puts back the jobs of servers that are gone."""
+        with suppress(ProcrastinateException, PoolTimeout):
             for job in await self._app.job_manager.get_stalled_jobs(seconds_since_heartbeat=after_s):
                 with suppress(ProcrastinateException):  # another server was first
                     await self._app.job_manager.retry_job(job)
 
     async def work(self, queues: Mapping[str, int]) -> None:
-        """Runs the jobs of these queues, so many at once of each, until it is cancelled or stopped."""
+        """Runs the jobs of these queues, so many at once of each, until it is cancelled."""
         await self._app.open_async()
         try:
             async with anyio.create_task_group() as workers:
@@ -107,43 +85,24 @@ class JobQueue:
 
     def take_no_more(self) -> None:
         """Takes no more jobs; those that run go on, and the queue no longer knows of them."""
-        self._is_stopping = True
+        self.is_stopping = True
         for worker, scope in self._workers.items():
             worker.stop()  # type: ignore[no-untyped-call]
             scope.deadline = anyio.current_time() + STOP_S
 
     async def _work_on(self, queue: str, at_once: int) -> None:
-        while not self._is_stopping:
+        while not self.is_stopping:
             worker = Worker(
-                self._app,
-                [queue],
-                queue,
-                at_once,
-                fetch_job_polling_interval=LOOK_EVERY_S,
-                shutdown_graceful_timeout=0,
-                delete_jobs="always",
+                self._app, [queue], queue, at_once, fetch_job_polling_interval=HEARTBEAT_S,
+                update_heartbeat_interval=HEARTBEAT_S, shutdown_graceful_timeout=0, delete_jobs="always",
                 install_signal_handlers=False,
-                update_heartbeat_interval=HEARTBEAT_S,
-            )
+            )  # fmt: skip
             # Shielded: it is stopped, since it would not leave the database in order if it were cancelled.
             with suppress(ProcrastinateException, PoolTimeout), anyio.CancelScope(shield=True) as scope:
                 self._workers[worker] = scope
-                try:
-                    await worker.run()  # type: ignore[no-untyped-call]
-                finally:
-                    del self._workers[worker]
+                await worker.run()  # type: ignore[no-untyped-call]
+            del self._workers[worker]
             await anyio.sleep(1.0)  # the database is away
-
-
-@contextmanager
-def _translate_errors() -> Iterator[None]:
-    try:
-        yield
-    except (ProcrastinateException, PoolTimeout) as error:
-        raise LibraryError(
-            f"The queue of jobs cannot be reached: {error}.",
-            hint="Look at ALITA_LIBRARY and at the database.",
-        ) from error
 
 
 def migrate_queue(database: Database) -> None:

@@ -5,7 +5,6 @@ Only digests are stored. Each server keeps those that count in memory: a request
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import logging
 import re
@@ -14,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 from alita_mcp.errors import LibraryError, UsageError
 from alita_mcp.owners import Principal
@@ -31,19 +30,6 @@ NOTE_USE_EVERY_S = 60.0
 """The last use of a token is written so often at most."""
 
 _log = logging.getLogger(__name__)
-
-
-class StoredToken(NamedTuple):
-    """A token as `alita token list` shows it."""
-
-    id: str
-    name: str
-    owner: str
-    scopes: list[str]
-    created_at: dt.datetime
-    expires_at: dt.datetime | None
-    revoked_at: dt.datetime | None
-    last_used: dt.datetime | None
 
 
 def create_token(
@@ -74,14 +60,13 @@ def create_token(
     return token
 
 
-def list_tokens(database: Database) -> list[StoredToken]:
+def list_tokens(database: Database) -> list[dict[str, Any]]:
     """All tokens, also those that count no longer, the oldest first; raises as `create_token`."""
     with database.transaction() as connection:
-        rows = connection.execute(
+        return connection.execute(
             "SELECT id, name, owner, scopes, created_at, expires_at, revoked_at, last_used FROM token"
             " ORDER BY created_at, id"
         ).fetchall()
-    return [StoredToken(**row) for row in rows]
 
 
 def revoke_token(database: Database, name: str) -> None:

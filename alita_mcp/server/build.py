@@ -23,11 +23,9 @@ from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.shared_app import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
 from alita_mcp.settings import wants_traces
-from alita_mcp.tracing import continue_trace, start_tracing, trace_work
+from alita_mcp.tracing import start_tracing, trace_work
 
 if TYPE_CHECKING:
-    from mcp.server.context import CallNext, HandlerResult
-
     from alita_mcp.app import App
     from alita_mcp.server.context import Context
     from alita_mcp.server.parts import Parts
@@ -152,19 +150,12 @@ def build_server(
     tasks.install(server, resume)
     security = RequestStateSecurity(keys=[state_key]) if state_key else RequestStateSecurity.ephemeral()
     sealing = RequestStateBoundary(security, default_audience=SERVER_NAME)
-    tracing = []
     if wants_traces():
         start_tracing(__version__)
-        tracing = [_continue_client_trace, *server.middleware]
     # Without an exporter the SDK's own one goes, which makes a span of every message.
+    tracing = server.middleware if wants_traces() else []
     server.middleware[:] = [*tracing, shared.middleware, shared.timeouts.middleware, sealing]
     return server
-
-
-async def _continue_client_trace(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """A message without a trace of its own belongs to that of its HTTP request."""
-    with continue_trace(getattr(ctx.request, "headers", {})):
-        return await call_next(ctx)
 
 
 async def _import_in_thread(module: str) -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
 
-from alita_mcp.errors import AlitaError, InsufficientScope, InvalidArguments, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import (
+    AlitaError,
+    InsufficientScope,
+    InvalidArguments,
+    ToolNotFound,
+    ToolUnavailable,
+    UsageError,
+)
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.versions.naming import nearest_names
@@ -81,8 +89,8 @@ class Dispatcher:
         app, owner = await self._shared.get(), maker_of(ctx).owner
         if app.library.storage.database is None:
             return
-        job = await app.jobs.find_any(task_id, owner=owner)
-        if job is not None:
+        with suppress(UsageError):
+            job = await app.jobs.find_job(task_id, None, owner=owner)
             params = types.CallToolRequestParams(name=job.tool, arguments={"job_id": task_id})
             await self.call_tool(ctx, params, as_task=True)
 
@@ -99,6 +107,7 @@ class Dispatcher:
             if scope := missing_scope(principal_of(ctx).scopes, params.name):
                 raise InsufficientScope(scope)  # noqa: TRY301 - becomes a result below
             app = (await self._shared.get()).seen_by(maker.owner)
+            app.library.quotas.count_call(maker.owner)
             source, tool = self._find_tool(params.name, maker)
             if tool is None:  # another process or server may have published it
                 await app.library.look_again()

@@ -16,14 +16,20 @@ from mcp.shared.uri_template import UriTemplate
 from alita_mcp.errors import AlitaError, InvalidArguments
 from alita_mcp.library.packed_files import mime_of, text_of
 from alita_mcp.library.trust.evidence import report_with_evidence
-from alita_mcp.library.unreviewed import origin_if_unreviewed, plain_manifest, review_mark, visible_manifest
+from alita_mcp.library.unreviewed import (
+    fence,
+    origin_if_unreviewed,
+    plain_manifest,
+    plain_report,
+    review_mark,
+    visible_manifest,
+)
 from alita_mcp.server.client.announcer import CATALOGUE_URI
 from alita_mcp.server.client.identity import is_modern, maker_of
 from alita_mcp.server.client.scopes import READING, check_scope, principal_of
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.ranges import text_in_parts, text_resource
-from alita_mcp.server.results.unreviewed import fence, plain_report
 
 if TYPE_CHECKING:
     from alita_mcp.app import App

@@ -82,7 +82,8 @@ class Toolsmith:
             )
         role_models = models or self._models
         opened = role_models.open_models() if role_models is not None else None
-        async with journal_synthesis(self._library, request, opened, activity) as record:
+        pays = models is None
+        async with journal_synthesis(self._library, request, opened, activity, pays=pays) as record:
             outcome = await self._make(request, on_stage, opened, record)
             record.set_outcome(outcome)
         if opened is not None and record.agreed:

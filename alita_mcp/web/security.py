@@ -7,15 +7,15 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal, Protocol
 
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.owners import ClientIdentity, token_owner
+from alita_mcp.owners import SCOPES, ClientIdentity, Principal, ScopeName, team_of, token_owner
 
 CODE_S = 300.0
 """How long a one-time code may be used."""
@@ -44,6 +44,14 @@ AS_CLIENTS = re.compile(r"/ui/ask(/.*)?|/ui/library/[^/]+/calls")
 client that opened a session with its token would approve for itself."""
 FOR_PERSONS = ("/ui/decide", "/ui/gaps")
 """Pages with digests that approve, and with programs of all owners."""
+BY_SCOPE: Sequence[tuple[re.Pattern[str], ScopeName | Literal["any"] | None, ScopeName | None]] = (
+    (re.compile(r"/ui/ask(/.*)?"), "call", "call"),
+    (re.compile(r"/ui/library/[^/]+/calls"), None, "call"),
+    (re.compile(r"/ui/library/[^/]+/(export|do/.*)"), None, "manage"),
+    (re.compile(r"/ui/(library|activity)(/.*)?|/ui/decide/count"), "any", None),
+    (re.compile(r"/ui/decide(/.*)?"), "approve", "approve"),
+)
+"""Paths, and what a token of `alita token` that opened the session must allow to see them, and to send forms."""
 WEB_PAGE = ClientIdentity(client="web page")
 """Who a person at the pages is, for the journal."""
 NOT_SIGNED_IN = "You are not signed in."
@@ -60,14 +68,31 @@ class Refusal(AlitaError):
         self.status = status
 
 
+class Tokens(Protocol):
+    """The tokens of `alita token` that count."""
+
+    def find(self, digest: bytes) -> Principal | None:
+        """Who has the token of a SHA-256 digest."""
+        ...
+
+    def find_by_id(self, id_: str) -> Principal | None:
+        """Who has the token of an id."""
+        ...
+
+
 class Sessions:
     """Sessions of one home. None is stored: a cookie is `expiry.kind.nonce.signature`, so that a restart ends none.
 
-    Its `kind` is what opened it: a one-time `code`, which only this user's processes get, or the `token`.
+    Its `kind` is what opened it: a one-time `code`, which only this user's processes get, the server's own `token`, or
+    the id of another.
     """
 
-    def __init__(self, secret: bytes, *, token: str | None = None) -> None:
-        """They end when the `secret` changes. Without a `token`, only one-time codes open one."""
+    def __init__(self, secret: bytes, *, token: str | None = None, tokens: Tokens | None = None) -> None:
+        """They end when the `secret` changes. Without a `token`, only one-time codes open one.
+
+        Any of the `tokens` opens one as well, which ends with it.
+        """
+        self._tokens = tokens
         self._key = hmac.new(secret, b"sessions of alita's pages", hashlib.sha256).digest()
         self.token = token
         self.cookie = f"alita_{self._sign('name', '')[:12]}"
@@ -97,6 +122,9 @@ class Sessions:
             return self.make_session()
         if self.token is None:
             raise Refusal(403, "This code is wrong, was used already, or is too old.", hint=SIGN_IN)
+        digest = hashlib.sha256(given.encode("utf-8", "replace")).digest()
+        if self._tokens is not None and (principal := self._tokens.find(digest)):
+            return self.make_session(principal.id)
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
             raise Refusal(403, "This is neither the token nor a code that can still be used.", hint=SIGN_IN)
         return self.make_session("token")
@@ -107,27 +135,45 @@ class Sessions:
         content, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign("session", content).encode()):
             return None
-        if int(content.split(".")[0]) <= time.time():
+        expiry, kind, _ = content.split(".")
+        if int(expiry) <= time.time() or not (kind in ("code", "token") or self.find_principal(cookie)):
             return None
         self.used_at = time.monotonic()
         return cookie
 
     def identify(self, session: str) -> ClientIdentity:
         """Who acts: the person; where the token opened the session, its owner, as over MCP."""
-        is_person = session.split(".")[1] == "code"
-        return WEB_PAGE if is_person else WEB_PAGE._replace(owner=token_owner(self.token))
+        return (
+            WEB_PAGE if session.split(".")[1] == "code" else WEB_PAGE._replace(owner=token_owner(self.token))
+        )
+
+    def find_principal(self, session: str) -> Principal | None:
+        """Who has the token of `alita token` that opened a session; None where another thing did, or it ended."""
+        return self._tokens.find_by_id(session.split(".")[1]) if self._tokens is not None else None
 
     def csrf_token(self, session: str) -> str:
         """What each form of a session carries."""
         return self._sign("csrf", session)
 
-    def make_session(self, kind: Literal["code", "token"] = "code") -> str:
+    def make_session(self, kind: str = "code") -> str:
         """The value of a new session's cookie."""
         content = f"{int(time.time()) + SESSION_S}.{kind}.{secrets.token_urlsafe(16)}"
         return f"{content}.{self._sign('session', content)}"
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.new(self._key, f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
+
+
+def may_follow(request: Request, owner: str) -> bool:
+    """Whether whoever sent a request may see what an owner does.
+
+    The person sees all, everybody what is their own, and who may manage the tools of a team what the team does.
+    """
+    viewer: ClientIdentity = request.state.identity
+    if viewer is WEB_PAGE or viewer.owner == owner:
+        return True
+    team = team_of(viewer.owner)
+    return team == team_of(owner) and (not team or "manage" in request.state.scopes)
 
 
 def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
@@ -148,11 +194,27 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
         if session is None:
             raise Refusal(401, NOT_SIGNED_IN)
         request.state.session = session
-        request.state.identity = sessions.identify(session)
+        principal = sessions.find_principal(session)
+        if principal is None and session.split(".")[1] not in ("code", "token"):  # it ended a moment ago
+            raise Refusal(401, NOT_SIGNED_IN)
+        request.state.identity = (
+            WEB_PAGE._replace(owner=principal.owner) if principal else sessions.identify(session)
+        )
         token = request.state.csrf_token = sessions.csrf_token(session)
         path = request.url.path
+        if principal is not None:
+            request.state.scopes = principal.scopes
+            needed = next((each[1 if is_safe else 2] for each in BY_SCOPE if each[0].fullmatch(path)), None)
+            if needed != "any" and needed not in principal.scopes:
+                raise Refusal(
+                    403, "insufficient_scope: the token that opened this session does not allow this."
+                )
+        else:
+            request.state.scopes = frozenset(
+                SCOPES if request.state.identity is WEB_PAGE else ("call", "make")
+            )
         as_client = path not in FOR_PERSONS if is_safe else AS_CLIENTS.fullmatch(path)
-        if not as_client and request.state.identity is not WEB_PAGE:
+        if not as_client and principal is None and request.state.identity is not WEB_PAGE:
             raise Refusal(
                 403, "The token opened this session: clients have it, too, so it decides nothing.",
                 hint="Open the pages with a link of `alita ui`.",

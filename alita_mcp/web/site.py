@@ -6,8 +6,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.requests import Request
+
 from alita_mcp.app.activity import Activity
 from alita_mcp.app.app import App
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.web.security import Sessions
 
 
@@ -21,3 +24,8 @@ class Site:
     """Who is signed in."""
     follow_others: Callable[[Callable[[Activity], None]], Coroutine[Any, Any, None]]
     """Tells a listener what happens in the other servers of this home, until it is cancelled."""
+
+    async def app_of(self, request: Request) -> App:
+        """The App as whoever sent a request sees it."""
+        identity: ClientIdentity = request.state.identity
+        return (await self.app()).seen_by(identity.owner)

@@ -245,5 +245,5 @@ def test_secrets_may_come_from_files_that_variables_name(
     assert "secret@" not in f"{wrong.value}{wrong.value.hint}"
 
     library.unlink()
-    with pytest.raises(UsageError, match=r"Cannot read ALITA_LIBRARY_FILE=.*No such file"):
+    with pytest.raises(UsageError, match=r"Cannot read ALITA_LIBRARY_FILE: .*No such file.*library"):
         read_settings()

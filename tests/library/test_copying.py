@@ -54,7 +54,7 @@ def state_of(library: Library) -> list[Any]:
         [library.tools.entry(name) for name in names],
         [library.tools.origin(name, 1) for name in names],
         [library.tools.approval(name, library.tools.some([name])[name].manifest.digest) for name in names],
-        [library.tools.daily_use(name, "") for name in names],
+        [library.tools.daily_use("", name) for name in names],
     ]
 
 
@@ -154,7 +154,7 @@ async def test_a_copy_to_a_home_that_fails_leaves_no_folder(
     place = tmp_path / "back"
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("alita_mcp.library.copying._digest_table", lambda *_: os.urandom(8).hex())
+        patched.setattr("alita_mcp.library.copying._digest_rows", lambda *_: os.urandom(8).hex())
         with pytest.raises(LibraryError, match="came out otherwise"):
             copy_library(home, postgres_url, str(place))
     assert not place.exists()

@@ -185,7 +185,7 @@ async def connected(kind: str, home: Path, **settings: str | Path) -> AsyncItera
 
 
 @asynccontextmanager
-async def client_of(target: Any, era: str, **options: Any) -> AsyncIterator[Connection]:
+async def client_of(target: Any, era: str, bearer: str = "", **options: Any) -> AsyncIterator[Connection]:
     """A client of a server in memory, of a process to start, or of a URL, that hears of changes."""
     standing = anyio.Event()
     connections: list[Connection] = []
@@ -199,7 +199,7 @@ async def client_of(target: Any, era: str, **options: Any) -> AsyncIterator[Conn
         stack.enter_context(anyio.fail_after(3 * PATIENCE_S))
         over_http = isinstance(target, str)
         if over_http:
-            target = streamable_http_client(target, http_client=await watching(stack, standing))
+            target = streamable_http_client(target, http_client=await watching(stack, standing, bearer))
         mode = "legacy" if era == "legacy" else "auto"
         client = await stack.enter_async_context(
             Client(target, mode=mode, message_handler=on_message, **options)
@@ -212,7 +212,7 @@ async def client_of(target: Any, era: str, **options: Any) -> AsyncIterator[Conn
         yield connections[0]
 
 
-async def watching(stack: AsyncExitStack, standing: anyio.Event) -> httpx2.AsyncClient:
+async def watching(stack: AsyncExitStack, standing: anyio.Event, bearer: str = "") -> httpx2.AsyncClient:
     """An HTTP client that notes when the standing stream of the 2025 protocol is open: only then does it hear."""
 
     async def note(response: httpx2.Response) -> None:
@@ -220,8 +220,9 @@ async def watching(stack: AsyncExitStack, standing: anyio.Event) -> httpx2.Async
             standing.set()
 
     timeout = httpx2.Timeout(PATIENCE_S, read=None)
+    headers = {"authorization": f"Bearer {bearer}"} if bearer else {}
     return await stack.enter_async_context(
-        httpx2.AsyncClient(timeout=timeout, event_hooks={"response": [note]})
+        httpx2.AsyncClient(timeout=timeout, event_hooks={"response": [note]}, headers=headers)
     )
 
 

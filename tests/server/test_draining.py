@@ -142,7 +142,7 @@ async def test_a_call_that_hangs_is_told_when_the_limit_is_over(tmp_path: Path) 
             server.peer.process.send_signal(signal.SIGTERM)
             assert await server.peer.ended() == 143
         assert server.losses == ["1"]
-    assert "1 requests did not finish within 0.5 s" in server.peer.stderr
+    assert "Calls or jobs did not finish within 0.5 s" in server.peer.stderr
     assert "cleaned up" in server.peer.stderr
 
 
@@ -209,7 +209,7 @@ async def test_a_server_whose_database_is_away_is_not_ready_until_it_is_back(
             for process in processes:
                 process.resume()
         await has_readiness(url, {"status": "ready"})
-        assert "not ready: The library at" in peer.stderr
+        assert "cannot be reached" in peer.stderr
 
 
 async def has_readiness(url: str, expected: dict[str, object]) -> None:

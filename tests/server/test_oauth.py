@@ -44,7 +44,7 @@ from tests.server.processes import META, PATIENCE_S
 from tests.server.test_http import HEADERS, POST, TOKEN, with_token
 
 AUDIENCE = "http://127.0.0.1:8765/mcp"
-OAUTH = ("oauth_issuer", "oauth_audience", "token")
+OAUTH = ("oauth_issuer", "oauth_audience", "token", "quota_calls")
 USERS = {
     "ann": {"team": "red", "scope": "call make"},
     "bob": {"team": "blue", "scope": "call"},
@@ -406,3 +406,17 @@ async def test_a_stream_ends_with_its_token(
             async for _ in stream.aiter_bytes():
                 pass
         assert (await http.get(url, headers=short)).status_code == 401
+
+
+@pytest.mark.both_eras
+async def test_a_call_too_many_says_when_to_try_again(
+    build: Build, settings: Settings, issuer: Issuer, era: str
+) -> None:
+    async with serving(build, settings.model_copy(update={"quota_calls": 2}), issuer) as url:
+        async with signed_in(url, "ann", era) as ann:
+            answers = [await called(ann, "search_capabilities", query="shout") for _ in range(3)]
+        async with signed_in(url, "bob", era) as bob:
+            answers.append(await called(bob, "search_capabilities", query="shout"))
+    assert [each.is_error for each in answers] == [False, False, True, False]
+    assert "2 calls were made in the last minute" in text_of(answers[2])
+    assert "Try again in" in text_of(answers[2])

@@ -18,10 +18,11 @@ from mcp.client.streamable_http import streamable_http_client
 from alita_mcp.cli.main import main
 from alita_mcp.settings import Settings
 from tests.postgres_cluster import PostgresServer
-from tests.server.connections import SHOUT
+from tests.server.connections import SHOUT, client_of, request_for
 from tests.server.in_memory import Build, called, names_of, succeeded, text_of
 from tests.server.processes import PATIENCE_S
 from tests.server.test_http import HEADERS, POST, TOKEN, listening, with_token
+from tests.web.visiting import csrf_token
 
 pytestmark = [pytest.mark.postgres, pytest.mark.extra("team")]
 
@@ -263,3 +264,79 @@ def test_two_tokens_never_have_one_name(
     assert "There is a token 'a'." in capsys.readouterr().err
     assert main(("token", "revoke", "a")) == 0
     assert main(create) == 0
+
+
+@pytest.mark.both_eras
+async def test_a_team_hears_of_changes_of_its_own_list_alone(replicas: Replicas, era: str) -> None:
+    heard: dict[str, int] = {"red": 0, "blue": 0}
+    makers = {team: await replicas.client(replicas.token(f"{team}-maker", team)) for team in heard}
+    async with AsyncExitStack() as stack:
+        for team in heard:
+            token = replicas.token(team, team)
+            await replicas.until(0, token, 200)
+            connection = await stack.enter_async_context(client_of(replicas.urls[0], era, bearer=token))
+            assert "search_capabilities" in {tool.name for tool in await connection.tools()}
+            tell = connection.tell
+
+            def count(team: str = team, tell: Any = tell) -> None:
+                heard[team] += 1
+                tell()
+
+            connection.tell = count  # type: ignore[method-assign]
+        made = await succeeded(makers["red"], "synthesize_tool", **SHOUT)
+        assert made["status"] == "created"
+        with anyio.fail_after(PATIENCE_S):
+            while not heard["red"]:  # noqa: ASYNC110 - the server says when
+                await anyio.sleep(0.02)
+        assert heard["blue"] == 0
+        await succeeded(makers["blue"], "synthesize_tool", **request_for("call_out", "?"))
+        with anyio.fail_after(PATIENCE_S):
+            while not heard["blue"]:  # noqa: ASYNC110 - the server says when
+                await anyio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "opened"),
+    [
+        (("call",), {"ask", "library"}),
+        (("manage",), {"library", "disable"}),
+        (("approve",), {"library", "decide"}),
+        (("call", "manage", "approve"), {"ask", "library", "disable", "decide"}),
+    ],
+)
+async def test_a_session_of_a_token_opens_the_pages_of_its_scopes_and_ends_with_it(
+    replicas: Replicas, scopes: tuple[str, ...], opened: set[str]
+) -> None:
+    red = await replicas.client(replicas.token("maker", "red"))
+    assert (await succeeded(red, "synthesize_tool", **SHOUT))["status"] == "created"
+    token = replicas.token("page", "red", *scopes, subject="alf")
+    strange = replicas.token("strange", "blue", *scopes)
+    for each in (token, strange):
+        await replicas.until(0, each, 200)
+    base = replicas.urls[0].removesuffix("/mcp")
+    async with (
+        httpx.AsyncClient(base_url=base, timeout=PATIENCE_S) as browser,
+        httpx.AsyncClient(base_url=base, timeout=PATIENCE_S) as stranger,
+    ):
+        for each, text in ((browser, token), (stranger, strange)):
+            assert (await each.post("/ui/enter", data={"code": text})).status_code == 200
+        assert "shout_it" in (await browser.get("/ui/library")).text
+        assert "shout_it" not in (await stranger.get("/ui/library")).text
+        assert (await stranger.get("/ui/library/shout_it")).status_code == 404
+        assert ("shout_it" in (await browser.get("/ui/activity")).text) == ("manage" in scopes)
+        assert "shout_it" not in (await stranger.get("/ui/activity")).text
+        form = {"csrf_token": csrf_token((await browser.get("/ui/library")).text)}
+        answers = {
+            "ask": await browser.get("/ui/ask"),
+            "library": await browser.get("/ui/library/shout_it"),
+            "decide": await browser.get("/ui/decide"),
+            "disable": await browser.post("/ui/library/shout_it/do/disable", data=form),
+            "common": await browser.post("/ui/library/calculate/do/disable", data=form),
+            "gaps": await browser.get("/ui/gaps"),
+            "health": await browser.get("/ui/health"),
+            "worth": await browser.get("/ui/worth"),
+        }
+        assert {name for name, answer in answers.items() if answer.status_code < 400} == opened
+        replicas.alita("token", "revoke", "page")
+        await replicas.until(0, token, 401)
+        assert (await browser.get("/ui/library")).status_code == 401

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from alita_mcp.library.trust.trust import unproven
-from alita_mcp.server.results.unreviewed import plain_report
+from alita_mcp.library.unreviewed import plain_report
 from alita_mcp.toolsmith.requests.outcomes import Created
 from alita_mcp.toolsmith.specification import (
     MAX_RULES,

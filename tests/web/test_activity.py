@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from sse_starlette import ServerSentEvent
+from starlette.requests import Request
 
 from alita_mcp.app import App, open_app
 from alita_mcp.app.activity import LOST, Activity
@@ -19,7 +20,7 @@ from alita_mcp.progress import ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
 from alita_mcp.web.pages.activity import LINES, SETTLED, Board, read_journal, send_lines
-from alita_mcp.web.security import Sessions
+from alita_mcp.web.security import WEB_PAGE, Sessions
 from alita_mcp.web.site import Site
 from tests.app.test_activity import WRONG
 from tests.in_process import InProcessSandbox
@@ -156,6 +157,9 @@ async def streamed(app: App) -> AsyncIterator[Callable[[], Any]]:
             return (await receiving.receive()).encode().decode()
 
     async with anyio.create_task_group() as tasks, sending, receiving:
-        tasks.start_soon(send_lines, site, ALL, sending)
+        request = Request(
+            {"type": "http", "query_string": b"", "headers": [], "state": {"identity": WEB_PAGE}}
+        )
+        tasks.start_soon(send_lines, site, request, sending)
         yield read
         tasks.cancel_scope.cancel()

@@ -118,7 +118,7 @@ async def test_a_task_is_asked_and_its_run_has_pictures_files_and_the_answer(set
         assert where in (await browser.get("/ui/ask")).text
         shown = await browser.get(f"{where}/files/figure-1.png")
         assert (shown.content, shown.headers["content-type"]) == (png(), "image/png")
-        assert shown.headers["content-disposition"].startswith("inline")
+        assert shown.headers["content-disposition"].startswith("attachment")
         links = re.findall(f'href="({where}/files/[^"]*)" download', page)
         files = [await browser.get(unescape(link)) for link in links]
         assert [file.content for file in files] == [b"1", b"<svg/>", png(), b"a,b"]
@@ -127,7 +127,7 @@ async def test_a_task_is_asked_and_its_run_has_pictures_files_and_the_answer(set
                 media_type,
                 "attachment",
             )
-            assert "sandbox" in file.headers["content-security-policy"]
+            assert "default-src 'none'" in file.headers["content-security-policy"]
             assert file.headers["x-content-type-options"] == "nosniff"
 
 

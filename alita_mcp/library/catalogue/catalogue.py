@@ -19,7 +19,7 @@ from typing import Any
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS
 from alita_mcp.library.catalogue.listing import LISTING
-from alita_mcp.library.catalogue.mirror import COUNTED, STANDING, read_state
+from alita_mcp.library.catalogue.mirror import KEYS, read_state
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, journal_row, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
@@ -298,7 +298,7 @@ class Catalogue:
         with self._local_transaction() as db:
             return {
                 table: [dict(row) for row in db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key)}")]  # noqa: S608
-                for table, key in {**STANDING, **COUNTED}.items()
+                for table, key in KEYS.items()
             }
 
     def reindex(self) -> int:

@@ -33,6 +33,7 @@ COUNTED: Mapping[str, tuple[str, ...]] = {
     "journal": ("id",),
 }
 """Tables that any server adds to at any time, with their keys; a row has the transaction that changed it."""
+KEYS: Mapping[str, tuple[str, ...]] = {**STANDING, **COUNTED}
 NOTHING = "1:1:"
 """The snapshot that shows nothing."""
 
@@ -110,8 +111,8 @@ def take_in(db: sqlite3.Connection, changes: Changes) -> None:
         names = {*names, *(name for (name,) in db.execute("SELECT name FROM tool"))}
         for table in ("daily_use", "daily_search", "journal"):
             db.execute(f"DELETE FROM {table}")  # noqa: S608 - of our own words
-    for table, key in {**STANDING, **COUNTED}.items():
-        put_rows(db, table, key, changes.rows.get(table, ()))
+    for table in KEYS:
+        put_rows(db, table, changes.rows.get(table, ()))
     for table, key in STANDING.items() if names else ():
         columns = ", ".join(key)
         there = db.execute(
@@ -125,16 +126,14 @@ def take_in(db: sqlite3.Connection, changes: Changes) -> None:
     db.execute("UPDATE mirror SET library = ?, era = ?, snapshot = ?", changes.state)
 
 
-def put_rows(
-    db: sqlite3.Connection, table: str, key: Sequence[str], rows: Sequence[Mapping[str, Any]]
-) -> None:
+def put_rows(db: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Enters rows in place of those with the same keys."""
     if not rows:
         return
     columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[1] in rows[0]]
     db.executemany(
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(f':{each}' for each in columns)})"  # noqa: S608
-        f" {_on_conflict(table, key, columns, 'IS NOT')}",
+        f" {_on_conflict(table, columns, 'IS NOT')}",
         rows,
     )
 
@@ -162,7 +161,7 @@ def send_rows(
     names: Sequence[str] = (),
 ) -> None:
     """Enters rows in a table of PostgreSQL in place of those with the same keys; drops other ones of these tools."""
-    key = {**STANDING, **COUNTED}[table]
+    key = KEYS[table]
     is_same = " AND ".join(f"o.{column} = t.{column}" for column in key)
     gone = f"""
     , gone AS (
@@ -174,13 +173,13 @@ def send_rows(
         f"""
         WITH ours AS (SELECT * FROM json_populate_recordset(NULL::{table}, %(rows)s::json)) {gone if names else ""}
         INSERT INTO {table} ({", ".join(columns)}) SELECT {", ".join(columns)} FROM ours
-        {_on_conflict(table, key, columns, "IS DISTINCT FROM")}
+        {_on_conflict(table, columns, "IS DISTINCT FROM")}
         """,  # noqa: S608 - of our own words
         {"rows": json.dumps(clean_rows(rows)), "names": list(names)},
     )
 
 
-def send_journal(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def send_journal(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Enters lines of the journal in PostgreSQL; returns them with their ids there."""
     columns = "time, event, name, version, detail"
     return connection.execute(
@@ -201,8 +200,9 @@ def clean_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _on_conflict(table: str, key: Sequence[str], columns: Sequence[str], differs: str) -> str:
+def _on_conflict(table: str, columns: Sequence[str], differs: str) -> str:
     """The clause that changes the row of the same key only where it differs."""
+    key = KEYS[table]
     others = [column for column in columns if column not in key]
     if not others:
         return f"ON CONFLICT ({', '.join(key)}) DO NOTHING"

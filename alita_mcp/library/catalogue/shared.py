@@ -35,10 +35,8 @@ from alita_mcp.library.catalogue.mirror import (
 from alita_mcp.library.catalogue.reader import translate_errors
 from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, SearchCount, Use
 from alita_mcp.library.disk import OnStep, no_step
-from alita_mcp.owners import UNKNOWN_MAKER, Maker
 from alita_mcp.postgres.database import Connection, Database
 from alita_mcp.postgres.migrations import migrate
-from alita_mcp.values import Manifest
 
 CHANNEL = "alita_library"
 LOCK = 0x0A117B
@@ -76,28 +74,17 @@ _PUT_BLOB = (
     "INSERT INTO blob AS b (digest, content, parts) VALUES (%s, %s, %s) ON CONFLICT (digest) DO UPDATE"
     " SET content = excluded.content, parts = excluded.parts WHERE b.content != excluded.content"
 )
-_DROP_BLOBS = """
-DELETE FROM blob b USING (
-    SELECT digest FROM blob EXCEPT (
-        SELECT seal FROM version UNION ALL SELECT unnest(m.parts) FROM version v JOIN blob m ON m.digest = v.seal
-    )
-) AS unused WHERE b.digest = unused.digest
-"""
-_TRIM = (
-    f"""
-    DELETE FROM journal WHERE id IN (
-        SELECT id FROM (
-            SELECT id, row_number() OVER (
-                PARTITION BY substring(detail FROM '"owner": "([^"]*)"') ORDER BY id DESC
-            ) AS place FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code')
-        ) AS placed ORDER BY place, id DESC OFFSET {CALLS_KEPT}
-    )
-    """,  # noqa: S608 - of our own words
-    *(
-        f"DELETE FROM {table} WHERE day < to_char(now() - interval '{DAYS_KEPT} days', 'YYYY-MM-DD')"  # noqa: S608 - ours
-        for table in ("daily_use", "daily_search")
-    ),
-)
+_TRIM = f"""
+DELETE FROM journal WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER (
+            PARTITION BY substring(detail FROM '"owner": "([^"]*)"') ORDER BY id DESC
+        ) AS place FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code')
+    ) AS placed ORDER BY place, id DESC OFFSET {CALLS_KEPT}
+);
+DELETE FROM daily_use WHERE day < to_char(now() - interval '{DAYS_KEPT} days', 'YYYY-MM-DD');
+DELETE FROM daily_search WHERE day < to_char(now() - interval '{DAYS_KEPT} days', 'YYYY-MM-DD')
+"""  # noqa: S608 - of our own words
 """As `trim_calls`, which each server does in its mirror by itself; the details are as `journal_line` writes them."""
 _log = logging.getLogger(__name__)
 
@@ -117,7 +104,6 @@ class SharedCatalogue(Catalogue):
         self._is_known = False
         self._holder: int | None = None
         self._blobs: list[Blob] = []
-        self._leaves_blobs = False
         super().__init__(path, on_step)
         try:
             self._follow_first()
@@ -145,33 +131,33 @@ class SharedCatalogue(Catalogue):
             return
         self.pull()
 
-    def follow(self, woken: Callable[[], None]) -> None:
-        """Takes in what other servers commit as soon as they do; calls `woken` after each time, in a thread."""
+    def follow(self, callback: Callable[[Sequence[str]], None]) -> None:
+        """Takes in what other servers commit as soon as they do; calls back with the tools' names, in a thread."""
 
         def hear(sender: str | None) -> None:
-            if sender != self._id and self.pull():
-                woken()
+            if sender != self._id and (names := self.pull()):
+                callback(names)
 
         self._database.listen(CHANNEL, hear)
 
-    def pull(self) -> bool:
-        """Takes in what other servers committed; returns whether there was anything.
+    def pull(self) -> Sequence[str]:
+        """Takes in what other servers committed; returns the names of the tools that stand otherwise since.
 
         Raises:
             LibraryError: the library cannot be reached, or is another one than the mirror's.
         """
         if self._holder == threading.get_ident():
-            return False
+            return ()
         while True:
             last = self._state()
             with self._open_transaction() as connection:
                 changes = self._read_changes(connection, last)
             if changes is None:
-                return False
+                return ()
             with self._local_transaction(durable=False) as db:
                 if self._state() == last:  # no other process of this home was faster
                     self._take_in(db, changes)
-                    return True
+                    return changes.names
 
     def try_to_pull(self) -> None:
         """As `pull`; what fails goes into the log, and the mirror stays as it is."""
@@ -205,24 +191,6 @@ class SharedCatalogue(Catalogue):
             rows = connection.execute(_FILES, {"seal": seal})
             return {row["digest"]: row["content"] for row in rows}
 
-    def publish(
-        self,
-        *versions: tuple[Manifest, str, str],
-        event: str = "published",
-        takes_over: bool = True,
-        made_by: Maker = UNKNOWN_MAKER,
-    ) -> None:
-        """As `Catalogue.publish`; files of a version that was there and is raised are dropped."""
-        with self.hold():
-            self._leaves_blobs |= event == "raised"
-            super().publish(*versions, event=event, takes_over=takes_over, made_by=made_by)
-
-    def purge(self, name: str) -> None:
-        """As `Catalogue.purge`; the files go, too."""
-        with self.hold():
-            self._leaves_blobs = True
-            super().purge(name)
-
     def record_calls(
         self,
         rows: Sequence[CallRow],
@@ -239,8 +207,7 @@ class SharedCatalogue(Catalogue):
             connection.execute(_ADD_SEARCHES, (days,))
             last = max((line["id"] for line in send_journal(connection, lines)), default=0)
             if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
-                for statement in _TRIM:
-                    connection.execute(statement)
+                connection.execute(_TRIM)
         self.try_to_pull()
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
@@ -259,19 +226,11 @@ class SharedCatalogue(Catalogue):
         durable: bool = True,  # noqa: ARG002 - a mirror is made again
         last_step: str = "",
     ) -> Iterator[sqlite3.Connection]:
-        # 1. Within another one: a part of it.
-        if self._holder == threading.get_ident():
-            self._db.execute("SAVEPOINT part")
-            try:
-                yield self._db
-            except BaseException:
-                self._db.execute("ROLLBACK TO part")
-                raise
-            finally:
-                self._db.execute("RELEASE part")
+        if self._holder == threading.get_ident():  # within another one: a part of it
+            yield self._db
             return
-        # 2. PostgreSQL first, whose lock is taken before the mirror's by all. It commits first; where the mirror then
-        #    does not, the next pull brings what is missing. What was pulled stays, whatever becomes of the change.
+        # PostgreSQL's lock is taken before the mirror's by all. It commits first; where the mirror then does not, the
+        # next pull brings what is missing. What was pulled stays, whatever becomes of the change.
         db = None
         with ExitStack() as mirror:
             try:
@@ -282,7 +241,7 @@ class SharedCatalogue(Catalogue):
                     if changes is not None:
                         self._take_in(db, changes)
                     db.execute("SAVEPOINT change")
-                    before, self._leaves_blobs = _last_numbers(db), False
+                    before = _last_numbers(db)
                     self._blobs.clear()
                     self._holder = threading.get_ident()
                     try:
@@ -302,17 +261,13 @@ class SharedCatalogue(Catalogue):
 
     def _send(self, db: sqlite3.Connection, connection: Connection, last_change: int, last_line: int) -> None:
         names = [name for (name,) in db.execute("SELECT name FROM touched WHERE at > ?", (last_change,))]
-        lines = [
-            dict(row) for row in db.execute("SELECT * FROM journal WHERE id > ? ORDER BY id", (last_line,))
-        ]
+        lines = db.execute("SELECT * FROM journal WHERE id > ? ORDER BY id", (last_line,)).fetchall()
         if lines:
             db.execute("DELETE FROM journal WHERE id > ?", (last_line,))
-            put_rows(db, "journal", COUNTED["journal"], send_journal(connection, lines))
+            put_rows(db, "journal", send_journal(connection, map(dict, lines)))
         send_blobs(connection, self._blobs)
         if names:
             send_tools(db, connection, names)
-            if self._leaves_blobs:
-                connection.execute(_DROP_BLOBS)
             self._database.notify(connection, CHANNEL, self._id)
         self._on_step("sent")
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.errors import AlitaError, LibraryError, ToolQuarantined
-from alita_mcp.file_locks import hold_lock
 from alita_mcp.library.catalogue.shared import Blob, SharedCatalogue
 from alita_mcp.library.disk import OnStep, no_step, refuse_large
 from alita_mcp.library.rows import Claim
 from alita_mcp.library.versions.files import Folder, read_version_folder, seal_of, unpack, versions_under
-from alita_mcp.library.versions.store import OPEN_TIMEOUT_S, Store
+from alita_mcp.library.versions.store import Store
 from alita_mcp.owners import UNKNOWN_MAKER, Maker
 from alita_mcp.postgres.database import Database
 from alita_mcp.values import Manifest, StoredVersion
+
+AT_ONCE = 100
+"""So many tools that other servers changed together are copied before somebody asks for them."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +47,7 @@ class SharedStore(Store):
                 the one that `home` has a copy of.
         """
         self._database = database
+        self._caching = threading.Lock()
         super().__init__(home, starters, on_step)
 
     def _open_catalogue(self, path: Path) -> SharedCatalogue:
@@ -76,8 +80,17 @@ class SharedStore(Store):
         self.catalogue.try_to_pull()
 
     def call_on_changes(self, callback: Callable[[], None]) -> None:
-        """Calls back in another thread after taking in what another server committed, for as long as it is open."""
-        self.catalogue.follow(callback)
+        """Calls back in another thread after taking in what another server committed, and then copies the files."""
+
+        def take_over(names: Sequence[str]) -> None:
+            callback()
+            for name in names[:AT_ONCE]:
+                with suppress(AlitaError):  # a call says what is wrong
+                    entry = self.reader.entry(name)
+                    if entry is not None:
+                        self.read_version(name, entry.manifest.version)
+
+        self.catalogue.follow(take_over)
 
     def set_strangers_aside(self) -> None:
         """Drops copies of versions that the library does not have."""
@@ -86,21 +99,16 @@ class SharedStore(Store):
             if (name, version) not in known:
                 self.files.discard(name, version)
 
-    def _place(
-        self, name: str, version: int, files: Folder, event: str, made_by: Maker = UNKNOWN_MAKER
-    ) -> Manifest:
-        return self._enter_files(name, version, files, event, made_by)
-
     def _replace(self, name: str, version: int, files: Folder, digest: str, made_by: Maker) -> Manifest:
-        return self._enter_files(name, version, files, "raised", made_by, digest)
+        return self._place(name, version, files, "raised", made_by, digest)
 
-    def _enter_files(
+    def _place(
         self,
         name: str,
         version: int,
         files: Folder,
         event: str,
-        made_by: Maker,
+        made_by: Maker = UNKNOWN_MAKER,
         digest: str | None = None,
     ) -> Manifest:
         """One transaction with row and files; then the copy, which whoever reads the version makes where this fails."""
@@ -115,18 +123,26 @@ class SharedStore(Store):
 
     def _cache(self, name: str, version: int, files: Folder) -> None:
         place = self.files.folder(name, version)
-        try:
-            if place.is_dir():
-                with suppress(ToolQuarantined):  # what somebody changed is set aside, not lost
-                    unpack(read_version_folder(place, name, version), name, version)
-                    self.files.discard(name, version)
-            self.files.store(name, version, files)
-        except (AlitaError, OSError) as failure:
-            _log.warning("%s v%d is read from PostgreSQL each time: %s", name, version, failure)
+        with self._caching:
+            try:
+                if place.is_dir():
+                    with suppress(ToolQuarantined):  # what somebody changed is set aside, not lost
+                        found = read_version_folder(place, name, version)
+                        unpack(found, name, version)
+                        if found == files:  # another thread was faster
+                            return
+                        self.files.discard(name, version)
+                self.files.store(name, version, files)
+            except (AlitaError, OSError) as failure:
+                _log.warning("%s v%d is read from PostgreSQL each time: %s", name, version, failure)
 
     def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
         """A version whose copy is missing or changed, from PostgreSQL; what is damaged there, too, is quarantined."""
-        files = self._fetch(seal)
+        try:
+            files = self._fetch(seal)
+        except LibraryError as away:
+            message = f"{name} v{version} was not fetched by this server yet. {away.message}"
+            raise LibraryError(message, hint="Try again later.") from away
         try:
             stored = unpack(files, name, version, seal)
         except ToolQuarantined as damaged:
@@ -138,11 +154,7 @@ class SharedStore(Store):
             _log.warning("%s v%d is quarantined: %s.", name, version, reason)
             self.catalogue.change("quarantined", name, version, reason=reason)
             raise
-        with hold_lock(self._lock, OPEN_TIMEOUT_S):
-            try:
-                self.files.read_version(name, version, seal)  # another process was faster
-            except ToolQuarantined:
-                self._cache(name, version, files)
+        self._cache(name, version, files)
         return stored
 
     def _fetch(self, seal: str) -> dict[str, bytes]:

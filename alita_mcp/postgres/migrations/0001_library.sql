@@ -1,117 +1,76 @@
 -- Catalogue, journal and files of the tools, in the columns of the mirror that each server keeps in SQLite.
 -- Text is compared by bytes, as there; JSON is text.
+CREATE DOMAIN words AS text COLLATE "C";
 
 CREATE TABLE library (id uuid NOT NULL DEFAULT gen_random_uuid());
 INSERT INTO library DEFAULT VALUES;
 
 CREATE TABLE tool (
-    name text COLLATE "C" PRIMARY KEY,
-    current bigint NOT NULL,
-    state text COLLATE "C" NOT NULL DEFAULT 'enabled' CHECK (state IN ('enabled', 'disabled', 'deleted')),
-    pinned smallint NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
-    created_at text COLLATE "C" NOT NULL,
-    deleted_at text COLLATE "C"
+    name words PRIMARY KEY, current bigint NOT NULL,
+    state words NOT NULL DEFAULT 'enabled' CHECK (state IN ('enabled', 'disabled', 'deleted')),
+    pinned smallint NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)), created_at words NOT NULL, deleted_at words
 );
 CREATE TABLE version (
-    name text COLLATE "C" NOT NULL REFERENCES tool ON DELETE CASCADE,
-    version bigint NOT NULL CHECK (version >= 1),
-    manifest text COLLATE "C" NOT NULL,
-    digest text COLLATE "C" NOT NULL,
-    seal text COLLATE "C" NOT NULL,
-    quarantined text COLLATE "C",
-    PRIMARY KEY (name, version)
+    name words NOT NULL REFERENCES tool ON DELETE CASCADE, version bigint NOT NULL CHECK (version >= 1),
+    manifest words NOT NULL, digest words NOT NULL, seal words NOT NULL, quarantined words, PRIMARY KEY (name, version)
 );
 ALTER TABLE tool ADD FOREIGN KEY (name, current) REFERENCES version DEFERRABLE INITIALLY DEFERRED;
 CREATE TABLE evidence (
-    name text COLLATE "C" NOT NULL,
-    version bigint NOT NULL,
-    sandbox text COLLATE "C" NOT NULL,
-    recorded_at text COLLATE "C" NOT NULL,
-    lock text COLLATE "C" NOT NULL DEFAULT '',
-    PRIMARY KEY (name, version, sandbox),
-    FOREIGN KEY (name, version) REFERENCES version ON DELETE CASCADE
+    name words, version bigint, sandbox words, recorded_at words NOT NULL, lock words NOT NULL DEFAULT '',
+    PRIMARY KEY (name, version, sandbox), FOREIGN KEY (name, version) REFERENCES version ON DELETE CASCADE
 );
 CREATE TABLE approval (
-    name text COLLATE "C" NOT NULL REFERENCES tool ON DELETE CASCADE,
-    digest text COLLATE "C" NOT NULL,
-    approved_at text COLLATE "C" NOT NULL,
-    PRIMARY KEY (name, digest)
+    name words REFERENCES tool ON DELETE CASCADE, digest words, approved_at words NOT NULL, PRIMARY KEY (name, digest)
 );
 CREATE TABLE approval_part (
-    name text COLLATE "C" NOT NULL REFERENCES tool ON DELETE CASCADE,
-    digest text COLLATE "C" NOT NULL,
-    part text COLLATE "C" NOT NULL,
-    PRIMARY KEY (name, digest)
+    name words REFERENCES tool ON DELETE CASCADE, digest words, part words NOT NULL, PRIMARY KEY (name, digest)
 );
-CREATE TABLE decided (
-    name text COLLATE "C" NOT NULL REFERENCES tool ON DELETE CASCADE,
-    what text COLLATE "C" NOT NULL CHECK (what IN ('state', 'version')),
-    PRIMARY KEY (name, what)
-);
+CREATE TABLE decided (name words REFERENCES tool ON DELETE CASCADE, what words, PRIMARY KEY (name, what));
 CREATE TABLE origin (
-    name text COLLATE "C" NOT NULL,
-    version bigint NOT NULL,
-    made_by text COLLATE "C" NOT NULL,
-    reviewed text COLLATE "C" NOT NULL DEFAULT '',
-    PRIMARY KEY (name, version),
-    FOREIGN KEY (name, version) REFERENCES version ON DELETE CASCADE
+    name words, version bigint, made_by words NOT NULL, reviewed words NOT NULL DEFAULT '',
+    PRIMARY KEY (name, version), FOREIGN KEY (name, version) REFERENCES version ON DELETE CASCADE
 );
 CREATE TABLE maker (
-    name text COLLATE "C" NOT NULL,
-    version bigint NOT NULL,
-    owner text COLLATE "C" NOT NULL,
-    PRIMARY KEY (name, version),
-    FOREIGN KEY (name, version) REFERENCES version ON DELETE CASCADE
+    name words, version bigint, owner words NOT NULL,
+    PRIMARY KEY (name, version), FOREIGN KEY (name, version) REFERENCES version ON DELETE CASCADE
 );
 
 -- Which transaction changed a tool last. The order of numbers is not that of commits, so servers ask for what their
 -- last snapshot did not show.
-CREATE TABLE changed (
-    name text COLLATE "C" PRIMARY KEY,
-    xid xid8 NOT NULL DEFAULT pg_current_xact_id()
-);
-CREATE INDEX changed_xid ON changed (xid);
-
+CREATE TABLE changed (name words PRIMARY KEY, xid xid8 NOT NULL DEFAULT pg_current_xact_id());
 CREATE TABLE usage (
-    name text COLLATE "C" PRIMARY KEY REFERENCES tool ON DELETE CASCADE,
-    calls bigint NOT NULL,
-    failures bigint NOT NULL,
-    last_used text COLLATE "C" NOT NULL,
-    xid xid8 NOT NULL DEFAULT pg_current_xact_id()
+    name words PRIMARY KEY REFERENCES tool ON DELETE CASCADE, calls bigint NOT NULL, failures bigint NOT NULL,
+    last_used words NOT NULL, xid xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
-CREATE INDEX usage_xid ON usage (xid);
 CREATE TABLE daily_use (
-    day text COLLATE "C" NOT NULL,
-    name text COLLATE "C" NOT NULL,
-    calls bigint NOT NULL,
-    failures bigint NOT NULL,
-    code_bytes bigint NOT NULL,
-    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    PRIMARY KEY (day, name)
+    day words, name words, calls bigint NOT NULL, failures bigint NOT NULL, code_bytes bigint NOT NULL,
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(), PRIMARY KEY (day, name)
 );
-CREATE INDEX daily_use_xid ON daily_use (xid);
 CREATE TABLE daily_search (
-    day text COLLATE "C" PRIMARY KEY,
-    searches bigint NOT NULL,
-    matched bigint NOT NULL,
-    called bigint NOT NULL,
+    day words PRIMARY KEY, searches bigint NOT NULL, matched bigint NOT NULL, called bigint NOT NULL,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
-CREATE INDEX daily_search_xid ON daily_search (xid);
 CREATE TABLE journal (
-    id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-    time text COLLATE "C" NOT NULL,
-    event text COLLATE "C" NOT NULL,
-    name text COLLATE "C",
-    version bigint,
-    detail text COLLATE "C" NOT NULL,
-    xid xid8 NOT NULL DEFAULT pg_current_xact_id()
+    id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, time words NOT NULL, event words NOT NULL, name words,
+    version bigint, detail words NOT NULL, xid xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
-CREATE INDEX journal_xid ON journal (xid);
+CREATE INDEX ON changed (xid);
+CREATE INDEX ON usage (xid);
+CREATE INDEX ON daily_use (xid);
+CREATE INDEX ON daily_search (xid);
+CREATE INDEX ON journal (xid);
 
 -- Files of versions. The seal of a version is the digest of its manifest.json, whose row names the other files.
-CREATE TABLE blob (
-    digest text COLLATE "C" PRIMARY KEY,
-    content bytea NOT NULL,
-    parts text[] COLLATE "C" NOT NULL DEFAULT '{}'
-);
+CREATE TABLE blob (digest words PRIMARY KEY, content bytea NOT NULL, parts text[] NOT NULL DEFAULT '{}');
+CREATE FUNCTION drop_unused_blobs() RETURNS trigger LANGUAGE plpgsql SET search_path = alita AS $$
+BEGIN
+    DELETE FROM blob b USING (
+        SELECT digest FROM blob EXCEPT (
+            SELECT seal FROM version UNION ALL SELECT unnest(m.parts) FROM version v JOIN blob m ON m.digest = v.seal
+        )
+    ) AS unused WHERE b.digest = unused.digest;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER dropped AFTER DELETE ON version FOR EACH ROW EXECUTE FUNCTION drop_unused_blobs();
+CREATE TRIGGER raised AFTER UPDATE ON version FOR EACH ROW WHEN (OLD.seal != NEW.seal)
+    EXECUTE FUNCTION drop_unused_blobs();

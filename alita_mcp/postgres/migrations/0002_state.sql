@@ -30,20 +30,13 @@ CREATE TABLE run (
 );
 
 CREATE TABLE run_event (
-    run text NOT NULL REFERENCES run ON DELETE CASCADE,
-    number integer NOT NULL,
-    line bytea NOT NULL,
+    run text NOT NULL REFERENCES run ON DELETE CASCADE, number integer NOT NULL, line bytea NOT NULL,
     PRIMARY KEY (run, number)
 );
 
 CREATE TABLE run_file (
-    run text NOT NULL REFERENCES run ON DELETE CASCADE,
-    name bytea NOT NULL,
-    content bytea NOT NULL,
+    run text NOT NULL REFERENCES run ON DELETE CASCADE, name bytea NOT NULL, content bytea NOT NULL,
     PRIMARY KEY (run, name)
 );
 
-CREATE TABLE secret (
-    name text PRIMARY KEY,
-    value text NOT NULL
-);
+CREATE TABLE secret (name text PRIMARY KEY, value text NOT NULL);

@@ -15,10 +15,7 @@ CREATE TABLE job (
     stage text NOT NULL DEFAULT '"queued"',
     questions text NOT NULL DEFAULT '[]',
     round text NOT NULL DEFAULT '',
-    rounds text NOT NULL DEFAULT '{}',
     answers jsonb NOT NULL DEFAULT '{}',
-    -- The job that goes on where this one ended: it asks for an approval.
-    successor text NOT NULL DEFAULT '',
     -- Servers with callers that wait for the outcome.
     waiting text[] NOT NULL,
     cancelled boolean NOT NULL DEFAULT false,

@@ -14,8 +14,6 @@ CREATE UNIQUE INDEX token_name ON token (name) WHERE revoked_at IS NULL;
 CREATE TABLE spending (
     owner text NOT NULL,
     day date NOT NULL,
-    syntheses integer NOT NULL DEFAULT 0,
-    tasks integer NOT NULL DEFAULT 0,
-    model_tokens bigint NOT NULL DEFAULT 0,
+    model_tokens bigint NOT NULL,
     PRIMARY KEY (owner, day)
 );

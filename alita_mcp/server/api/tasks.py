@@ -48,6 +48,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
         check_scope(principal.scopes, "call")
         new_task, owner = await read_new_task(request), principal.owner
         app = (await shared.get()).seen_by(owner)
+        app.library.quotas.count_call(owner)
         if not app.tasks.has_model:
             problem = no_model_for_tasks(app.settings)
             raise Refusal(409, "no_model", problem.message, problem.hint)
@@ -73,9 +74,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
         run, principal = request.path_params["run"], read_principal(request.scope)
         check_scope(principal.scopes, "call")
         owner = principal.owner
-        last = request.headers.get("last-event-id", "0")
-        if not last.isdecimal():
-            raise Refusal(400, "invalid", "Last-Event-ID is not a number.", "Send the id of an event.")
+        last = request.headers.get("last-event-id", "")
         app = await shared.get()
         runs = app.tasks.runs_of(owner)
         job: Job[Solution] | None = None
@@ -86,7 +85,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
                 await runs.summary(run)
             except ToolNotFound as missing:
                 raise Refusal(404, "not_found", missing.message) from None
-        return _TaskStream(task_events(runs, run, job, int(last[:9])))
+        return _TaskStream(task_events(runs, run, job, int(last[:9]) if last.isdecimal() else 0))
 
     routes = [
         Route("/tasks", run_task, methods=["POST"]),
@@ -149,10 +148,6 @@ async def task_events(
             job.listeners.remove(wake)
 
 
-async def _leave() -> None:
-    """A follower leaves the task alone."""
-
-
 class _TaskStream(EventSourceResponse):
     """A task's events as messages of a stream."""
 
@@ -160,7 +155,7 @@ class _TaskStream(EventSourceResponse):
         self,
         events: AsyncIterator[TaskEvent],
         first: TaskEvent | None = None,
-        at_end: Callable[[], Awaitable[None]] = _leave,
+        at_end: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(
             self._messages(first),
@@ -180,5 +175,6 @@ class _TaskStream(EventSourceResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            with anyio.CancelScope(shield=True):
-                await self._at_end()
+            if self._at_end is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._at_end()

@@ -13,12 +13,11 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
-from alita_mcp.library.unreviewed import origin_if_unreviewed, visible_manifest
+from alita_mcp.library.unreviewed import origin_if_unreviewed, plain_card, visible_manifest
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import tool_result
 from alita_mcp.server.results.delivery import run_tool
 from alita_mcp.server.results.texts import card_text, outcome_text, search_text
-from alita_mcp.server.results.unreviewed import plain_card
 from alita_mcp.server.results.visibility import (
     call_and_visible,
     call_of,
@@ -99,7 +98,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
 
     async def finish(task: Task) -> types.CallToolResult:
         outcome = await wait_in_task(call, work, task)
-        approval = await _begin_approval(call, outcome, work)
+        approval = await _begin_approval(call, outcome)
         return await _outcome_result(call, await wait_in_task(call, approval, task) if approval else outcome)
 
     if call.as_task:
@@ -118,16 +117,12 @@ async def _synthesize(call: ToolCall) -> ToolResult:
 
 
 async def _begin_approval(
-    call: ToolCall, outcome: Outcome | types.InputRequiredResult, job: SynthesisJob | None = None
+    call: ToolCall, outcome: Outcome | types.InputRequiredResult
 ) -> SynthesisJob | None:
-    """The job that puts an approval to the person at this client; None where there is nothing to ask or no person.
-
-    `job` made what needs it, as a task: the first server that its client asks puts the question.
-    """
+    """The job that puts an approval to the person at this client; None where there is nothing to ask or no person."""
     if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
-    approval = await call.app.approvals.begin_asking(outcome, person, call.identity)
-    return approval if approval is None or job is None else await call.app.jobs.link(job, approval)
+    return await call.app.approvals.begin_asking(outcome, person, call.identity)
 
 
 async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolResult:

@@ -97,12 +97,19 @@ async def serve_http(
         )
         readiness = Readiness(settings, server.shared if isinstance(server, DualEraServer) else None)
         routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), Route(READY_PATH, readiness.answer)]
+        tokens: TokenTable | None = None
+        if settings.library_url and token is not None:
+            from alita_mcp.postgres.tokens import TokenTable
+
+            tokens = TokenTable(settings.library_url)
         pages = None
         bound_host, bound_port = listener.getsockname()[:2]
         if isinstance(server, DualEraServer):
             reached_at = LOOPBACK if host in EVERY_ADDRESS else bound_host
             address = f"{in_brackets(reached_at)}:{bound_port}"
-            pages = Pages(server.shared, settings, takes_token=token is not None, address=address)
+            pages = Pages(
+                server.shared, settings, takes_token=token is not None, address=address, tokens=tokens
+            )
             routes += api_routes(server.shared)
         oauth = None
         if settings.oauth_issuer is not None or settings.oauth_audience is not None:
@@ -110,11 +117,6 @@ async def serve_http(
 
             oauth = ResourceServer(settings)
             routes += oauth.routes
-        tokens: TokenTable | None = None
-        if settings.library_url and token is not None:
-            from alita_mcp.postgres.tokens import TokenTable
-
-            tokens = TokenTable(settings.library_url)
         access = Access(token, tokens=tokens, oauth=oauth, may_approve=settings.elicit is True)
         mcp = AuthContextMiddleware(answer_malformed(StreamableHTTPASGIApp(sessions)))
         others = Starlette(routes=routes)
@@ -150,7 +152,7 @@ async def serve_http(
             if settings.metrics is not None:
                 from alita_mcp.server.transports.metrics import Metrics, serve_metrics
 
-                metrics = Metrics(settings.max_workers, readiness, sessions, requests)
+                metrics = Metrics(settings.max_workers, readiness, sessions)
                 if isinstance(server, DualEraServer):
                     server.shared.watch = lambda app: app.activity.tell(metrics.record)
                 await serving.enter_async_context(serve_metrics(settings.metrics, metrics))

@@ -6,7 +6,6 @@ As exporters do, it asks for no token: the address is for operators alone, and n
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,19 +21,13 @@ from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
 
 with extra_imports("team", "ALITA_METRICS"):
-    from prometheus_client import (
-        PROCESS_COLLECTOR,
-        CollectorRegistry,
-        Histogram,
-        start_http_server,
-    )
+    from prometheus_client import PROCESS_COLLECTOR, CollectorRegistry, Histogram, start_http_server
     from prometheus_client.core import GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from alita_mcp.server.transports.readiness import Readiness
     from alita_mcp.server.transports.sessions import ResumableSessions
-    from alita_mcp.server.transports.web_server import OpenRequests
 
 SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 1200)
 """Bounds of the histogram: from a warm call to a task."""
@@ -43,22 +36,15 @@ SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 1
 class Metrics(Collector):
     """What a server counts, and what it reads when it is asked."""
 
-    def __init__(
-        self, max_workers: int, readiness: Readiness, sessions: ResumableSessions, requests: OpenRequests
-    ) -> None:
-        self._max_workers = max_workers
-        self._readiness, self._sessions, self._requests = readiness, sessions, requests
+    def __init__(self, max_workers: int, readiness: Readiness, sessions: ResumableSessions) -> None:
+        self._max_workers, self._readiness, self._sessions = max_workers, readiness, sessions
         self._loop = anyio.lowlevel.current_token()
         self.registry = CollectorRegistry()
-        self._work = Histogram(
-            "alita_work_seconds",
-            "Searches, calls of tools, syntheses, runs of code and tasks that ended here.",
-            ("kind", "outcome"),
-            registry=self.registry,
-            buckets=SECONDS,
-        )
-        for collector in (self, PROCESS_COLLECTOR):
-            self.registry.register(collector)
+        meaning = "Searches, calls of tools, syntheses, runs of code and tasks that ended here."
+        labels = ("kind", "outcome")
+        self._work = Histogram("alita_work_seconds", meaning, labels, registry=self.registry, buckets=SECONDS)
+        self.registry.register(PROCESS_COLLECTOR)
+        self.registry.register(self)
 
     def record(self, event: Activity | Work) -> None:
         """Counts work that ended; a listener of the feed."""
@@ -71,32 +57,25 @@ class Metrics(Collector):
 
     def _read(self) -> Iterator[Metric]:
         readiness, app = self._readiness, self._readiness.app
-        now: dict[tuple[str, str], float] = {}
-        now["draining", "Whether the server was told to end."] = readiness.is_draining
-        now["sessions", "Sessions of protocols before 2026-07-28."] = self._sessions.count
-        now["requests_unanswered", "HTTP requests that wait for an answer."] = self._requests.unanswered
-        if app is not None:
-            readiness.begin_checks()  # the next scrape reads what they find
-            works = {(name,): check.works for name, check in readiness.checks.items()}
-            yield _gauge("works", "Whether a part works, as /readyz says.", works, "part")
-            if (database := app.library.storage.database) is not None:
-                took = readiness.checks["database"].seconds
-                now["database_seconds", "How long the last empty transaction took."] = took
-                ages = {(name,): time.monotonic() - at for name, at in tuple(database.heard_at.items())}
-                yield _gauge("mirror_age_seconds", "Since the last look at what others did.", ages, "channel")
-            jobs = app.jobs.count_by_state()
-            yield _gauge("jobs", "Jobs that are known here.", jobs, "tool", "state")
-            sandbox: object = app.sandbox.chosen if isinstance(app.sandbox, LazySandbox) else app.sandbox
-            if isinstance(sandbox, PooledSandbox):
-                pool, most = sandbox.figures(), self._max_workers
-                workers = {("busy",): pool.busy, ("idle",): pool.idle}
-                yield _gauge("sandbox_workers", "Workers of the sandbox.", workers, "state")
-                now["sandbox_workers_limit", "ALITA_MAX_WORKERS."] = most
-                now["sandbox_waiting", "Calls that wait for a worker."] = pool.waiting
-                used = (pool.busy + pool.waiting) / most
-                now["sandbox_utilization_ratio", "Workers in use or waited for; 1 is all of them."] = used
-        for (name, meaning), value in now.items():
-            yield _gauge(name, meaning, {(): value})
+        yield _gauge("sessions", "Sessions of protocols before 2026-07-28.", {(): self._sessions.count})
+        if app is None:
+            return
+        problems = readiness.find_problems(app)
+        works = {(part,): part not in problems for part in ("sandbox", "database")}
+        yield _gauge("works", "Whether a part works, as /readyz says.", works, "part")
+        yield _gauge("jobs", "Jobs that are known here.", app.jobs.count_by_state(), "tool", "state")
+        if (database := app.library.storage.database) is not None:
+            age, took = {(): database.silent_s}, {(): database.heard_in_s}
+            yield _gauge("mirror_age_seconds", "Since the mirror took in what others did.", age)
+            yield _gauge("mirror_pull_seconds", "How long that took.", took)
+        sandbox: object = app.sandbox.chosen if isinstance(app.sandbox, LazySandbox) else app.sandbox
+        if isinstance(sandbox, PooledSandbox):
+            pool = sandbox.figures()
+            workers = {("busy",): pool.busy, ("idle",): pool.idle}
+            yield _gauge("sandbox_workers", "Workers of the sandbox.", workers, "state")
+            yield _gauge("sandbox_waiting", "Calls that wait for a worker.", {(): pool.waiting})
+            used = {(): (pool.busy + pool.waiting) / self._max_workers}
+            yield _gauge("sandbox_utilization_ratio", "Workers in use or waited for; 1 is all of them.", used)
 
 
 def _gauge(name: str, meaning: str, values: Mapping[Any, float], *labels: str) -> Metric:

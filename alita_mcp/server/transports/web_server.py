@@ -115,11 +115,6 @@ class OpenRequests:
         elif last["type"] == "http.response.start" or last.get("more_body", False):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    @property
-    def unanswered(self) -> int:
-        """How many requests wait for an answer."""
-        return sum(self._open.values())
-
     def refuse_newcomers(self) -> None:
         """Accepts no more connections; requests that arrive over the open ones are served."""
         if self._connections is not None:
@@ -127,7 +122,7 @@ class OpenRequests:
 
     async def wait_for_answers(self) -> None:
         """Returns once no request waits for an answer."""
-        while self.unanswered:
+        while any(self._open.values()):
             self._one_ended = anyio.Event()
             await self._one_ended.wait()
 

@@ -153,9 +153,16 @@ class Jobs:
             UsageError: too many are under way.
         """
         work = partial(self.perform, order, person)
-        if order.tool == "solve_task":
-            return self.find_by_key(order.key, order.owner) or self.start_task(work, order, person)
-        return self.start(work, order.key, holds, person, owner=order.owner)
+        if order.tool != "solve_task":
+            return self.start(work, order.key, holds, person, owner=order.owner)
+        found: Job[Any] | None = self.find_by_key(order.key, order.owner)
+        if found is not None:
+            return found
+        if len(self._open_jobs("solve_task")) >= MAX_TASKS:
+            raise TooMany(
+                f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
+            )
+        return self._begin(Job(order.tool, order.key, order.owner, person, id=order.id), work, None)
 
     def start(
         self,
@@ -221,25 +228,6 @@ class Jobs:
             raise SandboxBusy(f"Busy: {MAX_RUNS} runs of code are running or waiting.")
         return self._begin(Job[T](tool="run_code", owner=owner, person=person), work, None)
 
-    def start_task(
-        self,
-        work: Callable[[ReportStage], Awaitable[T]],
-        order: Order,
-        person: PendingQuestions | None = None,
-    ) -> Job[T]:
-        """Starts a task in the background, under the id of its run; `person` has its questions.
-
-        Raises:
-            TooMany: as many are under way as may be.
-        """
-        self._forget_old()
-        if len(self._open_jobs("solve_task")) >= MAX_TASKS:
-            raise TooMany(
-                f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
-            )
-        job = Job[T](tool="solve_task", id=order.id, key=order.key, owner=order.owner, person=person)
-        return self._begin(job, work, None)
-
     def _begin(
         self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
     ) -> Job[T]:
@@ -267,18 +255,8 @@ class Jobs:
     def take_no_more(self) -> None:
         """Ends that."""
 
-    async def find_any(self, job_id: str, *, owner: str) -> Job[Any] | None:
-        """The owner's job of that id, whichever tool's it is."""
-        self._forget_old()
-        job = self._jobs.get(job_id)
-        return job if job is not None and job.owner == owner else None
-
-    async def link(self, _job: Job[Any], successor: Job[Any]) -> Job[Any]:
-        """The job that goes on where one ended: this successor, unless another server was first."""
-        return successor
-
-    async def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
-        """The owner's job of that id.
+    async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
+        """The owner's job of that id; with None whichever tool's it is.
 
         Raises:
             UsageError: the owner has no such job in this process, it ended more than an hour ago, or it is another
@@ -291,7 +269,7 @@ class Jobs:
                 f"There is no job {job_id[:80]!r}.",
                 hint=f"Jobs end with the server; call {tool} again with the whole request.",
             )
-        if job.tool != tool:
+        if tool is not None and job.tool != tool:
             raise UsageError(f"{job_id[:80]!r} is a job of {job.tool}.", hint=f"Call {job.tool} with it.")
         return job
 
@@ -312,6 +290,7 @@ class Jobs:
         job.waiting += 1
         job.left = False
         try:
+            await self._note_callers(job)
             with anyio.move_on_after(within_s):
                 async with anyio.create_task_group() as waits:
 
@@ -333,13 +312,14 @@ class Jobs:
                 job.left = True
                 left = [each for each in self._jobs.values() if each.left and each.finished is None]
                 for surplus in choose_surplus([(each, each.owner, 1) for each in left], job.owner, MAX_LEFT):
-                    self._stop(surplus)
+                    self._tasks.start_soon(self.cancel, surplus)
             raise
+        else:
+            job.is_delivered = job.is_delivered or job.finished is not None
         finally:
             job.waiting -= 1
             job.listeners.remove(on_stage)
-        if job.finished is not None:
-            job.is_delivered = True
+            await self._note_callers(job)
         if job.failure is not None:
             raise job.failure
         if job.outcome is not None:
@@ -353,9 +333,8 @@ class Jobs:
         """Stops a job that no caller waits for any longer."""
         await self.cancel(job)
 
-    def _stop(self, job: Job[Any]) -> None:
-        """Begins to stop a job."""
-        job.scope.cancel()
+    async def _note_callers(self, job: Job[Any]) -> None:
+        """Tells other servers of a shared library whether callers wait here, and whether one heard the outcome."""
 
     async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""

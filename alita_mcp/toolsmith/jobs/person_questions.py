@@ -86,17 +86,17 @@ class QuestionRound:
 
 
 class QuestionStore(Protocol):
-    """Where the servers of a shared library keep the rounds and answers of one job."""
+    """Where the servers of a shared library keep the rounds and answers of jobs, each by the job's id."""
 
-    async def save_round(self, token: str, rounds: Mapping[str, int]) -> None:
-        """Keeps the round that counts now: its token, and how often each of its questions was handed out."""
+    async def save_round(self, job_id: str, token: str) -> None:
+        """Keeps the token of the round that counts now."""
         ...
 
-    async def take_round(self, token: str) -> Mapping[str, int] | None:
-        """What was kept of the round of this token, once; None where it is not the one that counts."""
+    async def take_round(self, job_id: str, token: str) -> bool:
+        """Whether this is the round that counts, once."""
         ...
 
-    async def save_answers(self, answers: Mapping[str, tuple[str, PersonAnswer]]) -> None:
+    async def save_answers(self, job_id: str, answers: Mapping[str, tuple[str, PersonAnswer]]) -> None:
         """Keeps answers, each with the text of its question, for the server that works on the job."""
         ...
 
@@ -104,8 +104,8 @@ class QuestionStore(Protocol):
 class PendingQuestions:
     """The questions of one job that wait for the person at its client."""
 
-    store: QuestionStore | None = None
-    """None: only this process knows the job."""
+    store: tuple[QuestionStore, str] | None = None
+    """With the id of the job; None: only this process knows it."""
 
     def __init__(self, wait_s: float = WAIT_S, client: str = "") -> None:
         """No questions yet.
@@ -122,7 +122,7 @@ class PendingQuestions:
         self._refusal: Refused | None = None
         self._round: QuestionRound | None = None
         self._asked = 0
-        self._forms: dict[str, FilledForm] = {}
+        self._forms: Mapping[str, FilledForm] = {}
         """What the person wrote to a server that is gone, by the text of the question."""
 
     @property
@@ -141,7 +141,8 @@ class PendingQuestions:
         for question in asked.questions:
             question.rounds += 1
         if self.store is not None:
-            await self.store.save_round(asked.token, {each.key: each.rounds for each in asked.questions})
+            store, job_id = self.store
+            await store.save_round(job_id, asked.token)
         return asked
 
     async def take_answers(self, token: str, answers: Mapping[str, PersonAnswer]) -> None:
@@ -150,30 +151,28 @@ class PendingQuestions:
         Raises:
             UsageError: there is no such round, or its answers were taken already; nothing was changed.
         """
-        rounds = await self.store.take_round(token) if self.store is not None else self._take_round(token)
-        if rounds is None:
+        if self.store is not None:
+            store, job_id = self.store
+            counts = await store.take_round(job_id, token)
+        else:
+            sent = token.encode("utf-8", "replace")
+            counts = self._round is not None and hmac.compare_digest(self._round.token.encode(), sent)
+        if not counts:
             raise UsageError(
                 "These answers do not match the current questions and were ignored.",
                 hint="A request for input can be answered once, by the call that got it. Make the call again.",
             )
-        unanswered = Refused("The person at the client left a question unanswered.")
-        refused = {key: unanswered for key, count in rounds.items() if count >= MAX_ROUNDS_OF_ONE}
-        await self.give_answers(refused | {key: answers[key] for key in rounds.keys() & answers.keys()})
-
-    def _take_round(self, token: str) -> Mapping[str, int] | None:
-        current = self._round
-        if current is None or not hmac.compare_digest(
-            current.token.encode(), token.encode("utf-8", "replace")
-        ):
-            return None
         self._round = None
-        return {question.key: question.rounds for question in current.questions}
+        unanswered = Refused("The person at the client left a question unanswered.")
+        refused = {each.key: unanswered for each in self.open_questions if each.rounds >= MAX_ROUNDS_OF_ONE}
+        await self.give_answers({**refused, **answers})
 
     async def give_answers(self, answers: Mapping[str, PersonAnswer]) -> None:
         """Answers open questions by their keys, here and where the job is worked on."""
         known = {key: (self._open[key].text, answer) for key, answer in answers.items() if key in self._open}
         if self.store is not None and known:
-            await self.store.save_answers(known)
+            store, job_id = self.store
+            await store.save_answers(job_id, known)
         self.hear_answers({key: answer for key, (_, answer) in known.items()})
 
     def hear_answers(self, answers: Mapping[str, PersonAnswer]) -> None:
@@ -190,8 +189,6 @@ class PendingQuestions:
             self._open.pop(key).patience.cancel()
         new = [question for question in asked if question.key not in self._open]
         self._open |= {question.key: question for question in new}
-        for question in asked:
-            self._open[question.key].rounds = max(self._open[question.key].rounds, question.rounds)
         self._wake()
         return new
 
@@ -202,9 +199,10 @@ class PendingQuestions:
             if question.sent and question.answer is not None:
                 await self.give_answers({question.key: question.answer})
 
-    def remember_forms(self, forms: Mapping[str, FilledForm]) -> None:
-        """Answers questions of these texts at once: the person filled these forms before."""
-        self._forms |= forms
+    def begin_anew(self, forms: Mapping[str, FilledForm]) -> None:
+        """Asks what another server asked before; questions of these texts are answered, for the forms were filled."""
+        self.hear_questions([])
+        self._forms = forms
 
     async def until_answered(self, questions: Sequence[Question]) -> None:
         """Returns when none of these questions is open any longer."""

@@ -7,57 +7,36 @@ a `Job` follows the row.
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 from anyio.from_thread import BlockingPortal
+from pydantic import ValidationError
 
-from alita_mcp.errors import Cancelled, LibraryError, UsageError
+from alita_mcp.errors import Cancelled, LibraryError, TooMany
 from alita_mcp.postgres.database import Database
 from alita_mcp.postgres.queue import HEARTBEAT_S, JobQueue, migrate_queue
 from alita_mcp.progress import ReportStage
-from alita_mcp.toolsmith.jobs.job_rows import CHANNEL, DEAD_AFTER_S, JobRows, Row
-from alita_mcp.toolsmith.jobs.job_values import (
-    ReadOutcome,
-    decode_answer,
-    decode_failure,
-    decode_questions,
-    encode_answer,
-    encode_failure,
-    encode_state,
-)
-from alita_mcp.toolsmith.jobs.jobs import (
-    AT_ONCE,
-    CANCELLED,
-    MAX_TASKS,
-    GoesOn,
-    Job,
-    Jobs,
-    Order,
-    T,
-    Tool,
-    Wait,
-)
-from alita_mcp.toolsmith.jobs.person_questions import FilledForm, PendingQuestions, PersonAnswer
-from alita_mcp.toolsmith.requests.outcomes import Working
+from alita_mcp.toolsmith.jobs import job_rows
+from alita_mcp.toolsmith.jobs.job_rows import DEAD_AFTER_S, JobRows, Row
+from alita_mcp.toolsmith.jobs.jobs import AT_ONCE, CANCELLED, MAX_TASKS, Job, Jobs, Order, T, Tool
+from alita_mcp.toolsmith.jobs.person_questions import FilledForm, PendingQuestions
 from alita_mcp.tracing import continue_trace, current_trace
 
+ReadOutcome = Callable[[Tool, str], Any]
+"""Reads the outcome of a job of a tool; raises ValueError for one that this version does not know."""
 WRITE_EVERY_S = 0.25
 """How often a server writes how its jobs stand, where that has changed."""
 CLOSE_S = 1.0
 """How long a server that ends may take to leave a job to others."""
-_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _LOST = LibraryError(
-    "The server that worked on this job is gone, and what it did with it.",
-    hint="Make the call again with the whole request.",
+    "The server that worked on this job is gone.", hint="Make the call again, with the whole request."
 )
 
 
@@ -65,29 +44,29 @@ class SharedJobs(Jobs):
     """Registry of the jobs that this server works on, and of those of others that it was asked about."""
 
     def __init__(
-        self, tasks: TaskGroup, rows: JobRows, url: str, read_outcome: ReadOutcome, portal: BlockingPortal
+        self,
+        tasks: TaskGroup,
+        database: Database,
+        url: str,
+        read_outcome: ReadOutcome,
+        portal: BlockingPortal,
     ) -> None:
         """Made by `open_shared_jobs`."""
         super().__init__(tasks, AT_ONCE)
-        self._rows = rows
+        self._rows, self._database = JobRows(database, secrets.token_hex(8)), database
         self._read_outcome = read_outcome
         self._portal = portal
         self._queue = JobQueue(url, self._work)
         self._attempts: dict[str, int] = {}
         """Of the jobs with a row that this server works on."""
-        self._working = anyio.CancelScope()
 
     def take_jobs(self) -> None:
-        """Begins to work on the jobs of all servers."""
-        self._tasks.start_soon(self._take_jobs)
-
-    async def _take_jobs(self) -> None:
-        with self._working:
-            await self._queue.work({"synthesize_tool": AT_ONCE, "solve_task": MAX_TASKS})
+        """As `Jobs` says."""
+        self._tasks.start_soon(self._queue.work, {"synthesize_tool": AT_ONCE, "solve_task": MAX_TASKS})
 
     def take_no_more(self) -> None:
         """As `Jobs` says."""
-        self._working.cancel()
+        self._queue.take_no_more()
 
     # What callers do.
 
@@ -100,68 +79,36 @@ class SharedJobs(Jobs):
         """As `Jobs` says; whichever server has a place for it works on it."""
         if order.is_bound:
             return await super().begin(order, person, holds)
-        for row in await _in_thread(self._rows.find_missed, order.owner, order.tool, order.key):
-            missed = await self._follow(row)
-            if missed.outcome is not None and holds(missed.outcome):
-                return missed
         sent = order.model_copy(update={"request": {**order.request, "trace": current_trace()}})
-        row = await _in_thread(partial(self._rows.insert, sent, asks=person is not None))
-        job = await self._follow(row, person)
-        if row["id"] == order.id:
-            with suppress(LibraryError):  # it is noticed in two seconds that the job stands in no queue
+        for _ in range(2):  # at first another server may be a moment before
+            for row in await self._rows.find_same(order):
+                job = await self._follow(row)
+                if job.finished is None or (job.outcome is not None and holds(job.outcome)):
+                    return job
+            if new := await self._rows.insert(sent, asks=person is not None):
+                job = await self._follow(new, person)
                 await self._queue.add(order.tool, order.id)
-        return job
+                return job
+        raise TooMany(f"Busy: many jobs of {order.tool} are waiting.", hint="Try again when one has ended.")
 
-    async def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
+    async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
         """As `Jobs` says, on whichever server it is."""
-        await self._look_up(job_id, owner)
-        return await super().find_job(job_id, tool, owner=owner)
-
-    async def find_any(self, job_id: str, *, owner: str) -> Job[Any] | None:
-        """As `Jobs` says."""
-        await self._look_up(job_id, owner)
-        return await super().find_any(job_id, owner=owner)
-
-    async def _look_up(self, job_id: str, owner: str) -> None:
         known = self._jobs.get(job_id)
-        if _ID.fullmatch(job_id) and (known is None or known.is_elsewhere):
-            for row in await _in_thread(self._rows.read, [job_id]):
+        if job_rows.ID.fullmatch(job_id) and (
+            known is None or (known.is_elsewhere and known.finished is None)
+        ):
+            for row in await self._rows.read([job_id]):
                 if row["owner"] == owner:
                     await self._follow(row)
+        return await super().find_job(job_id, tool, owner=owner)
 
-    async def wait_for_outcome(
-        self,
-        job: Job[T],
-        within_s: float,
-        on_stage: ReportStage,
-        until: Wait | None = None,
-        goes_on: GoesOn | None = None,
-    ) -> T | Working:
-        """As `Jobs` says; a job that outlives the call can be asked for on all servers."""
-        has_row = job.is_elsewhere or job.id in self._attempts
-        if has_row and job.waiting == 0 and job.finished is None:
-            with suppress(LibraryError):
-                await _in_thread(self._rows.wait, job.id)
-        try:
-            outcome = await super().wait_for_outcome(job, within_s, on_stage, until, goes_on)
-        finally:
-            if has_row and job.waiting == 0:
-                with anyio.CancelScope(shield=True), suppress(LibraryError):
-                    await _in_thread(partial(self._rows.leave, job.id, delivered=job.is_delivered))
-        if isinstance(outcome, Working) and not has_row:
-            await self._share(job)
-        return outcome
-
-    async def link(self, job: Job[Any], successor: Job[Any]) -> Job[Any]:
-        """As `Jobs` says."""
-        await self._share(successor)
-        with suppress(LibraryError, UsageError):
-            first = await _in_thread(self._rows.link, job.id, successor.id)
-            if first != successor.id:
-                found = await self.find_job(first, job.tool, owner=job.owner)
-                await self.cancel(successor)
-                return found
-        return successor
+    async def _note_callers(self, job: Job[Any]) -> None:
+        """As `Jobs` says; a job that outlives its call can be asked for on all servers."""
+        with anyio.CancelScope(shield=True), suppress(LibraryError):
+            if job.is_elsewhere or job.id in self._attempts:
+                await self._rows.note_callers(job.id, wait=job.waiting > 0, delivered=job.is_delivered)
+            elif job.waiting == 0:
+                await self._share(job)
 
     async def cancel(self, job: Job[Any]) -> None:
         """As `Jobs` says."""
@@ -169,26 +116,19 @@ class SharedJobs(Jobs):
             await super().cancel(job)
             return
         with anyio.CancelScope(shield=True):
-            await _in_thread(self._rows.cancel, job.id, encode_failure(Cancelled(CANCELLED[job.tool])))
+            await self._rows.cancel(job.id, job_rows.encode_failure(Cancelled(CANCELLED[job.tool])))
             await self._refresh([job.id])
             with anyio.move_on_after(10):
                 await job.done.wait()
 
-    def _stop(self, job: Job[Any]) -> None:
-        if job.is_elsewhere:
-            self._tasks.start_soon(self.cancel, job)
-        else:
-            super()._stop(job)
-
     async def _leave(self, job: Job[Any]) -> None:
         """Stops a job that no caller here waits for any longer, unless one of another server does or will."""
-        if self._working.cancel_called:
-            return
-        if job.is_elsewhere or job.id in self._attempts:
-            with anyio.CancelScope(shield=True), suppress(LibraryError):
-                if await _in_thread(partial(self._rows.leave, job.id, delivered=False)):
-                    return
-        with suppress(LibraryError):
+        with anyio.CancelScope(shield=True), suppress(LibraryError):
+            if self._queue.is_stopping or (
+                (job.is_elsewhere or job.id in self._attempts)
+                and await self._rows.note_callers(job.id, wait=False)
+            ):
+                return
             await self.cancel(job)
 
     # Jobs that follow their rows.
@@ -196,18 +136,12 @@ class SharedJobs(Jobs):
     async def _follow(self, row: Row, person: PendingQuestions | None = None) -> Job[Any]:
         job = self._jobs.get(row["id"])
         if job is None:
-            if row["asks"] and person is None:
-                person = PendingQuestions()
+            person = person or PendingQuestions()
             job = self._jobs[row["id"]] = Job(
-                tool=row["tool"],
-                owner=row["owner"],
-                person=person if row["asks"] else None,
-                parked=row["parked"],
-                id=row["id"],
-                started=time.monotonic() - float(row["age"]),
-                is_elsewhere=True,
-            )
-            self._keep_questions(job)
+                tool=row["tool"], owner=row["owner"], person=person if row["asks"] else None, parked=row["parked"],
+                id=row["id"], started=time.monotonic() - float(row["age"]), is_elsewhere=True,
+            )  # fmt: skip
+            person.store = self._rows, job.id
         await self._take_in(job, row)
         return job
 
@@ -218,182 +152,150 @@ class SharedJobs(Jobs):
                 self._portal.start_task_soon(self._refresh, None if job_id is None else [job_id])
 
     async def _refresh(self, ids: Collection[str] | None) -> None:
-        if ids is None:
-            ids = [
-                job.id
-                for job in self._jobs.values()
-                if job.finished is None and (job.is_elsewhere or job.id in self._attempts)
-            ]
+        known = [job for job in self._jobs.values() if ids is None or job.id in ids]
+        followed = [
+            job for job in known if job.finished is None and (job.is_elsewhere or job.id in self._attempts)
+        ]
         with suppress(LibraryError):  # the next look comes in five seconds
-            found = {row["id"]: row for row in await _in_thread(self._rows.read, ids)} if ids else {}
-            for job in [self._jobs[job_id] for job_id in ids if job_id in self._jobs]:
+            found = {row["id"]: row for row in await self._rows.read([job.id for job in followed])}
+            for job in followed:
                 if job.id in found:
                     await self._take_in(job, found[job.id])
-                elif job.is_elsewhere and job.finished is None:
+                elif job.is_elsewhere:
                     job.end(None, _LOST)
 
     async def _take_in(self, job: Job[Any], row: Row) -> None:
         """Takes in what other servers wrote into a row."""
+        answers = {key: answer for key, (_, answer) in job_rows.decode_answers(row).items()}
         # 1. The work is done here: others answer its questions, wish its end, or have taken it away.
-        # 2. Another server does it.
         if not job.is_elsewhere:
             if row["cancelled"] or row["attempt"] != self._attempts.get(job.id, row["attempt"]):
                 job.scope.cancel()
             elif job.person is not None:
-                job.person.hear_answers(_decode_answers(row["answers"]))
+                job.person.hear_answers(answers)
             return
-        if job.finished is not None:
-            return
-        state = decode_questions(row)
+        # 2. Another server does it.
         if job.person is not None:
-            for question in job.person.hear_questions(state.questions):
+            for question in job.person.hear_questions(job_rows.decode_questions(row)):
                 self._tasks.start_soon(job.person.pass_on, question)
-            job.person.hear_answers(_decode_answers(row["answers"]))
-        if state.stage != job.stage:
-            await job.enter(state.stage)
-        if row["finished"] is not None:
-            job.is_delivered = row["delivered"]
-            try:
-                outcome = None if row["outcome"] is None else self._read_outcome(job.tool, row["outcome"])
-            except ValueError:
-                problem = f"The outcome of job {job.id!r} was written by another version of alita."
-                unread = LibraryError(problem, hint="Ask a server of that version, or upgrade this one.")
-                job.end(None, unread)
-                return
-            job.end(outcome, None if row["failure"] is None else decode_failure(row["failure"]))
+            job.person.hear_answers(answers)
+        if (stage := json.loads(row["stage"])) != job.stage:
+            await job.enter(stage)
+        if row["finished"] is None or job.finished is not None:
+            return
+        try:
+            outcome = None if row["outcome"] is None else self._read_outcome(job.tool, row["outcome"])
+            job.end(outcome, None if row["failure"] is None else job_rows.decode_failure(row["failure"]))
+        except ValueError:
+            job.end(None, _of_another_version(f"The outcome of job {job.id!r}"))
 
     # Work that is done here.
 
     async def _work(self, job_id: str) -> None:
-        """Does a job that the queue gave to this server; returns when nothing of it runs here."""
-        row = await _in_thread(self._rows.claim, job_id, encode_failure(Cancelled(CANCELLED["solve_task"])))
+        """Does a job that the queue gave to this server; returns when it has ended."""
+        row = await self._rows.claim(job_id, job_rows.encode_failure(Cancelled(CANCELLED["solve_task"])))
         if row is None:
             return
         job = await self._follow(row)
         job.is_elsewhere, job.scope = False, anyio.CancelScope()
         self._attempts[job.id] = row["attempt"]
-        forms = {
-            each["text"]: answer
-            for each in row["answers"].values()
-            if isinstance(answer := decode_answer(each["answer"]), FilledForm)
-        }
         if job.person is not None:
-            job.person.hear_questions([])
-            job.person.remember_forms(forms)
-        ended = anyio.Event()
-        self._tasks.start_soon(self._perform_claimed, job, row, ended)
-        self._tasks.start_soon(self._write_states, job)
-        await ended.wait()
+            said = job_rows.decode_answers(row).values()
+            job.person.begin_anew({text: form for text, form in said if isinstance(form, FilledForm)})
+        request = json.loads(row["request"])
+        order = Order(id=job.id, tool=job.tool, owner=job.owner, request=request)
 
-    async def _perform_claimed(self, job: Job[Any], row: Row, ended: anyio.Event) -> None:
-        attempt: int = row["attempt"]
-        outcome: Any = None
+        async def work(on_stage: ReportStage) -> Any:
+            try:
+                with continue_trace(request.pop("trace")):
+                    return await self.perform(order, job.person, on_stage)
+            except ValidationError:
+                raise _of_another_version(f"The request of job {job.id!r}") from None
+
+        self._begin(job, work, None)
+        self._tasks.start_soon(self._write_states, job)
+        await job.done.wait()
+
+    async def _run(
+        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
+    ) -> None:
+        """As `Jobs` says; a job with a row has ended once that is written."""
+        outcome: T | None = None
         failure: Exception | None = None
         try:
-            request = json.loads(row["request"])
-            order = Order(id=job.id, tool=job.tool, owner=job.owner, request=request)
-            with continue_trace(request.pop("trace")), job.scope:
-                outcome = await self.perform(order, job.person, job.enter)
-            if outcome is None:
-                failure = Cancelled(CANCELLED[job.tool])
+            with job.scope:
+                async with slots or nullcontext():
+                    outcome = await work(job.enter)
+            failure = Cancelled(CANCELLED[job.tool]) if outcome is None else None
         except Exception as raised:  # noqa: BLE001 - the callers that wait must get it, not the task group
             failure = raised
-        except BaseException:
-            with anyio.move_on_after(CLOSE_S, shield=True), suppress(LibraryError):
-                await _in_thread(self._rows.release, job.id, attempt)
+        except BaseException:  # this server ends
+            if attempt := self._attempts.pop(job.id, 0):
+                with anyio.move_on_after(CLOSE_S, shield=True), suppress(LibraryError):
+                    await self._rows.write(job.id, attempt, {"server": ""})
+            job.end(None, _LOST)
             raise
-        finally:
-            ended.set()
-            if outcome is None and failure is None:
-                self._attempts.pop(job.id, None)
-        if await self._write_end(job, attempt, outcome, failure):
+        if await self._write_end(job, outcome, failure):
             job.end(outcome, failure)
         else:  # another server does it now
             job.is_elsewhere = True
             await self._refresh([job.id])
 
-    async def _run(self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: Any) -> None:
-        """As `Jobs` says, and writes the end of a job that outlived its call."""
-        try:
-            await super()._run(job, work, slots)
-        finally:
-            if attempt := self._attempts.get(job.id):
-                closes = job.outcome is None and job.failure is None
-                with anyio.move_on_after(CLOSE_S if closes else None, shield=closes):
-                    await self._write_end(job, attempt, job.outcome, _LOST if closes else job.failure)
-
-    async def _write_end(
-        self, job: Job[Any], attempt: int, outcome: Any, failure: BaseException | None
-    ) -> bool:
+    async def _write_end(self, job: Job[Any], outcome: Any, failure: Exception | None) -> bool:
         """Writes how a job ended, as soon as the database is there; False where another server has it now."""
         said = None if outcome is None else outcome.model_dump_json()
-        why = None if failure is None else encode_failure(failure)
-        while True:
+        end = {"outcome": said, "failure": None if failure is None else job_rows.encode_failure(failure)}
+        while job.id in self._attempts:
             with suppress(LibraryError):
-                is_written = await _in_thread(self._rows.finish, job.id, attempt, said, why)
-                self._attempts.pop(job.id, None)
+                is_written = await self._rows.write(job.id, self._attempts[job.id], end)
+                del self._attempts[job.id]
                 return is_written
             await anyio.sleep(1.0)
+        return True
 
     async def _share(self, job: Job[Any]) -> None:
         """Gives a row to a job that is done here and by nobody else."""
         if job.finished is None and not job.is_elsewhere and job.id not in self._attempts:
             self._attempts[job.id] = 1
-            self._keep_questions(job)
+            if job.person is not None:
+                job.person.store = self._rows, job.id
             with suppress(LibraryError):  # it goes on; other servers do not know it
-                await _in_thread(self._rows.insert_begun, job, encode_state(job))
+                await self._rows.insert_begun(job)
             self._tasks.start_soon(self._write_states, job)
 
     async def _write_states(self, job: Job[Any]) -> None:
         """Writes how a job stands while it is done here."""
-        attempt, written = self._attempts.get(job.id), dict[str, str]()
+        attempt, written = self._attempts.get(job.id), dict[str, str | None]()
         while attempt is not None and self._attempts.get(job.id) == attempt:
-            state = encode_state(job)
+            state = job_rows.encode_state(job)
             if state != written:
                 with suppress(LibraryError):
-                    if not await _in_thread(self._rows.write_state, job.id, attempt, state):
+                    if not await self._rows.write(job.id, attempt, state):
                         await self._refresh([job.id])
                     written = state
             await anyio.sleep(WRITE_EVERY_S)
 
-    def _keep_questions(self, job: Job[Any]) -> None:
-        if job.person is not None:
-            job.person.store = _Questions(self._rows, job.id)
-
     async def keep_alive(self) -> None:
         """Says that this server lives, and sees to the jobs of those that do not."""
-        lived = time.monotonic()
+        began = lived = time.monotonic()
+        is_migrated = False
         while True:
             with suppress(LibraryError):
-                await _in_thread(self._rows.beat, list(self._attempts))
-                # A database that was away has no heartbeat of anybody: all others may say first that they live.
-                if time.monotonic() - lived < DEAD_AFTER_S / 2:
-                    await _in_thread(self._rows.end_lost, encode_failure(_LOST))
+                if not is_migrated:
+                    await anyio.to_thread.run_sync(migrate_queue, self._database)
+                    is_migrated = True
+                await self._rows.beat(list(self._attempts))
+                now = time.monotonic()
+                # While the database is away nobody can say that they live: for as long as that nobody counts as dead.
+                began = now if now - lived > DEAD_AFTER_S / 2 else began
+                lived = now
+                may_judge = now - began > DEAD_AFTER_S
+                if may_judge:
+                    await self._rows.end_lost(job_rows.encode_failure(_LOST))
                     await self._queue.retry_stalled(DEAD_AFTER_S)
-                    for row in await _in_thread(self._rows.find_unqueued):
-                        await self._queue.add(row["tool"], row["id"])
-                lived = time.monotonic()
+                for row in await self._rows.find_unqueued(of_dead=may_judge):
+                    await self._queue.add(row["tool"], row["id"])
             await anyio.sleep(HEARTBEAT_S)
-
-
-class _Questions:
-    """The `QuestionStore` of one job."""
-
-    def __init__(self, rows: JobRows, job_id: str) -> None:
-        self._rows = rows
-        self._job = job_id
-
-    async def save_round(self, token: str, rounds: Mapping[str, int]) -> None:
-        await _in_thread(self._rows.save_round, self._job, token, rounds)
-
-    async def take_round(self, token: str) -> Mapping[str, int] | None:
-        return await _in_thread(self._rows.take_round, self._job, token) if _ID.fullmatch(token) else None
-
-    async def save_answers(self, answers: Mapping[str, tuple[str, PersonAnswer]]) -> None:
-        said = {
-            key: {"text": text, "answer": encode_answer(answer)} for key, (text, answer) in answers.items()
-        }
-        await _in_thread(self._rows.save_answers, self._job, said)
 
 
 @asynccontextmanager
@@ -401,28 +303,13 @@ async def open_shared_jobs(
     database: Database, url: str, read_outcome: ReadOutcome
 ) -> AsyncIterator[SharedJobs]:
     """Opens the registry of one server; leaving it leaves what still runs to the others."""
-    rows = JobRows(database, secrets.token_hex(8))
     async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
-        jobs = SharedJobs(tasks, rows, url, read_outcome, portal)
-        tasks.start_soon(_migrate, database)
-        database.listen(CHANNEL, jobs.hear)
+        jobs = SharedJobs(tasks, database, url, read_outcome, portal)
+        database.listen(job_rows.CHANNEL, jobs.hear)
         tasks.start_soon(jobs.keep_alive)
         yield jobs
         tasks.cancel_scope.cancel()
 
 
-async def _migrate(database: Database) -> None:
-    """Makes the queue's schema once the library's is there."""
-    while True:
-        with suppress(LibraryError):
-            await _in_thread(migrate_queue, database)
-            return
-        await anyio.sleep(1.0)
-
-
-def _decode_answers(answers: Mapping[str, Any]) -> dict[str, PersonAnswer]:
-    return {key: decode_answer(each["answer"]) for key, each in answers.items()}
-
-
-async def _in_thread(work: Callable[..., T], *values: Any) -> T:
-    return await anyio.to_thread.run_sync(partial(work, *values))
+def _of_another_version(what: str) -> LibraryError:
+    return LibraryError(f"{what} was written by another version of alita.", hint="Upgrade all servers.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from urllib.parse import urlencode
 
 import anyio
@@ -19,6 +20,7 @@ from alita_mcp.app.app import App
 from alita_mcp.app.journal_activity import activity_of
 from alita_mcp.library.library import Library
 from alita_mcp.web.rendering import render, templates
+from alita_mcp.web.security import may_follow
 from alita_mcp.web.site import Site
 
 LINES = 50
@@ -40,7 +42,7 @@ def routes(site: Site) -> list[Route]:
 
     async def show_activity(request: Request) -> Response:
         filters = read_filters(request)
-        board = await open_board(await site.app(), filters)
+        board = await open_board(await site.app_of(request), filters, partial(may_follow, request))
         return render(
             request,
             "activity.html",
@@ -57,7 +59,7 @@ def routes(site: Site) -> list[Route]:
 
         async def send() -> None:
             async with sending, receiving:
-                await send_lines(site, read_filters(request), sending)
+                await send_lines(site, request, sending)
 
         return EventSourceResponse(receiving, data_sender_callable=send)
 
@@ -74,9 +76,9 @@ def read_filters(request: Request) -> dict[str, str]:
 class Board:
     """The lines of one page: what is under way, and below it what ended, the newest first."""
 
-    def __init__(self, filters: dict[str, str]) -> None:
-        """Only pieces of work that fit the filters have lines."""
-        self._filters = filters
+    def __init__(self, filters: dict[str, str], sees: Callable[[str], bool] = lambda _owner: True) -> None:
+        """Only pieces of work that fit the filters have lines; those of owners that the reader `sees` are taken."""
+        self._filters, self._sees = filters, sees
         self.works: dict[str, Activity] = {}
         """Those that were seen, whatever the filters are."""
         self.lines: list[Activity] = []
@@ -86,7 +88,7 @@ class Board:
     def take(self, events: Iterable[Activity], dropped: int = 0) -> None:
         """Takes events in, the oldest first; of more than a page holds the newest. What has ended stays as it is."""
         newest = max((line.time for line in self.lines), default=datetime.max.replace(tzinfo=UTC))
-        for event in events:
+        for event in filter(lambda each: self._sees(each.owner), events):
             known = self.works.get(event.id)
             if known is None or known.outcome in ("", LOST):
                 self.works[event.id] = event
@@ -109,9 +111,9 @@ def _order(line: Activity) -> tuple[bool, datetime]:
     return line.tone == "busy", line.time - timedelta(seconds=line.seconds)
 
 
-async def open_board(app: App, filters: dict[str, str]) -> Board:
+async def open_board(app: App, filters: dict[str, str], sees: Callable[[str], bool]) -> Board:
     """The lines that a page begins with."""
-    board = Board(filters)
+    board = Board(filters, sees)
     board.take(app.activity.recent)
     board.take(await read_journal(app.library))
     return board
@@ -124,10 +126,10 @@ async def read_journal(library: Library, age: timedelta = timedelta()) -> list[A
     return list(filter(None, (activity_of(row) for row in reversed(rows) if row.time <= settled)))
 
 
-async def send_lines(site: Site, filters: dict[str, str], sending: ObjectSendStream[ServerSentEvent]) -> None:
+async def send_lines(site: Site, request: Request, sending: ObjectSendStream[ServerSentEvent]) -> None:
     """Sends the lines of a page each time that they change, until it is cancelled."""
-    app = await site.app()
-    board = await open_board(app, filters)
+    app = await site.app_of(request)
+    board = await open_board(app, read_filters(request), partial(may_follow, request))
     template = templates().get_template("_works.html")
     subscription = Subscription()
     async with anyio.create_task_group() as tasks:

@@ -38,24 +38,21 @@ EXAMPLES = (
 SHOWN_RUNS = 20
 MAX_QUERY = 2_000
 MAX_NAME = 60
-SVG = "image/svg+xml"
-PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", SVG})
-_OPENED_ALONE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
-"""A file that is opened by itself runs nothing and belongs to no page."""
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 
 
 def routes(site: Site) -> list[Route]:
     """The routes of this page."""
 
     async def show_ask(request: Request) -> Response:
-        app = await site.app()
+        app = await site.app_of(request)
         task = request.query_params.get("task", "")[:MAX_QUERY]
         problem = None if app.tasks.has_model else no_model_for_tasks(app.settings)
         runs = await _runs(app, request).list(SHOWN_RUNS)
         return render(request, "ask.html", task=task, examples=EXAMPLES, problem=problem, runs=runs)
 
     async def start(request: Request) -> Response:
-        app, form = await site.app(), await request.form()
+        app, form = await site.app_of(request), await request.form()
         begun = anyio.Event()
 
         async def on_stage(_stage: str) -> None:
@@ -66,6 +63,7 @@ def routes(site: Site) -> list[Route]:
             sent = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]
             files = await anyio.to_thread.run_sync(_save_files, sent, uploads)
             task = _read_task(str(form.get("task", "")), files, app)
+            task = task.model_copy(update={"makes_tools": "make" in request.state.scopes})
             job = await app.tasks.begin_task(task, identity=request.state.identity, uploads=uploads)
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -79,7 +77,7 @@ def routes(site: Site) -> list[Route]:
         return RedirectResponse(f"/ui/ask/{job.id}", status_code=303)
 
     async def show_run(request: Request) -> Response:
-        progress = await _runs(await site.app(), request).progress(request.path_params["run"])
+        progress = await _runs(await site.app_of(request), request).progress(request.path_params["run"])
         # A page that was shown `seen` asks again and again: runs of other processes tell nobody.
         seen = f"{progress.summary.status}-{len(progress.events)}-{len(progress.files)}"
         if request.query_params.get("seen") == seen:
@@ -87,20 +85,15 @@ def routes(site: Site) -> list[Route]:
         return render(request, "run.html", seen=seen, **_describe(progress))
 
     async def show_file(request: Request) -> Response:
-        app, name = await site.app(), request.path_params["name"]
+        app, name = await site.app_of(request), request.path_params["name"]
         data = await _runs(app, request).read_file(request.path_params["run"], name)
-        media_type = picture_type(name)
-        # An SVG is shown in its page, but by itself it is a document.
-        disposition = "inline" if media_type not in ("", SVG) else "attachment"
-        named = f"{disposition}; filename*=utf-8''{quote(PurePosixPath(name).name, errors='replace')}"
-        return Response(
-            data,
-            media_type=media_type or "application/octet-stream",
-            headers={**_OPENED_ALONE, "content-disposition": named},
-        )
+        # A browser shows it in the page of its run, but never opens it by itself.
+        named = f"attachment; filename*=utf-8''{quote(PurePosixPath(name).name, errors='replace')}"
+        media_type = picture_type(name) or "application/octet-stream"
+        return Response(data, media_type=media_type, headers={"content-disposition": named})
 
     async def stop(request: Request) -> Response:
-        app, run = await site.app(), request.path_params["run"]
+        app, run = await site.app_of(request), request.path_params["run"]
         summary = await _runs(app, request).summary(run)
         if summary.status == "running":
             try:

@@ -44,7 +44,7 @@ def routes(site: Site) -> list[Route]:
     """The routes of this page."""
 
     async def show(request: Request) -> Response:
-        app, asked = await site.app(), request.query_params
+        app, asked = await site.app_of(request), request.query_params
         waiting = await anyio.to_thread.run_sync(_read_waiting, app)
         versions = []
         for each in waiting["versions"][:SHOWN]:
@@ -61,12 +61,12 @@ def routes(site: Site) -> list[Route]:
         )
 
     async def count(request: Request) -> Response:
-        waiting = await anyio.to_thread.run_sync(_read_waiting, await site.app())
+        waiting = await anyio.to_thread.run_sync(_read_waiting, await site.app_of(request))
         return render(request, "_count.html", number=waiting["number"])
 
     def deciding(decide: Callable[[Library, FormData], Awaitable[str]]) -> Endpoint:
         async def act(request: Request) -> Response:
-            done = await decide((await site.app()).library, await request.form())
+            done = await decide((await site.app_of(request)).library, await request.form())
             return RedirectResponse(f"/ui/decide?done={quote(done)}", status_code=303)
 
         return act
@@ -144,7 +144,7 @@ async def _review(library: Library, form: FormData) -> str:
 def _read_waiting(app: App) -> dict[str, Any]:
     """All that waits, and how much that is; blocks."""
     versions = app.library.waiting_versions()
-    code = app.library.code_approvals.list_waiting()
+    code = [each for each in app.library.code_approvals.list_waiting() if app.library.sees_code(each[1])]
     is_read = app.settings.review != "off"  # otherwise a review changes nothing
     unreviewed, reviews = app.library.tools.unreviewed(REVIEWS) if is_read else (0, [])
     return {

@@ -21,13 +21,13 @@ def routes(site: Site) -> list[Route]:
     """The routes of this page."""
 
     async def show(request: Request) -> Response:
-        app = await site.app()
+        app = await site.app_of(request)
         gaps, programs = await app.library.find_gaps(GAPS), app.code.list_recurring()
         return render(request, "gaps.html", gaps=gaps, programs=programs, has_model=app.tasks.has_model)
 
     async def make(request: Request) -> Response:
         """Has a model write the tool for a search, or makes one of the runs of a program."""
-        app, form = await site.app(), await request.form()
+        app, form = await site.app_of(request), await request.form()
         description = str(form.get("description", "")).strip()[:MAX_DESCRIPTION]
         if not description:
             raise UsageError("There is no description.", hint="Say what the tool should do.")

@@ -25,7 +25,7 @@ def routes(site: Site) -> list[Route]:
     examining = anyio.Lock()
 
     async def show(request: Request) -> Response:
-        app, sections = await site.app(), {}
+        app, sections = await site.app_of(request), {}
         if "check" in request.query_params:
             async with examining:  # it takes seconds of processor time
                 sections = describe_findings(await examine(app.settings, nullcontext(app.library)))

@@ -23,7 +23,7 @@ def routes(site: Site) -> list[Route]:
     """The routes of this page."""
 
     async def show(request: Request) -> Response:
-        library, asked = (await site.app()).library, request.query_params
+        library, asked = (await site.app_of(request)).library, request.query_params
         words = asked.get("q", "").strip()[:MAX_QUERY]
         answer = await library.search(words, FOUND) if words else None
         names = [hit.name for hit in answer.results] if answer else []

@@ -49,7 +49,7 @@ def routes(site: Site) -> list[Route]:
     exporting = anyio.Lock()
 
     async def show(request: Request) -> Response:
-        app, name, asked = await site.app(), request.path_params["name"], request.query_params
+        app, name, asked = await site.app_of(request), request.path_params["name"], request.query_params
         library, problem, stored, before, lines = app.library, "", None, None, None
         await library.settle()
         entry = await anyio.to_thread.run_sync(library.tools.entry, name) or library.entry(name)
@@ -66,7 +66,7 @@ def routes(site: Site) -> list[Route]:
         return await anyio.to_thread.run_sync(partial(render, request, "tool.html", **page))
 
     async def change(request: Request) -> Response:
-        app, name = await site.app(), request.path_params["name"]
+        app, name = await site.app_of(request), request.path_params["name"]
         action, form = request.path_params["action"], await request.form()
         if action not in ACTIONS:
             raise UsageError(f"There is no action {action[:40]!r}.")
@@ -77,7 +77,7 @@ def routes(site: Site) -> list[Route]:
         return RedirectResponse(f"/ui/library/{quote(name)}", status_code=303)
 
     async def export(request: Request) -> Response:
-        app, name = await site.app(), request.path_params["name"]
+        app, name = await site.app_of(request), request.path_params["name"]
         async with exporting:
             folder = await app.library.export(name, read_version(await request.form()))
             pack = partial(shutil.make_archive, str(folder), "zip", folder.parent, folder.name)
@@ -85,7 +85,7 @@ def routes(site: Site) -> list[Route]:
         return FileResponse(packed, filename=f"{folder.name}.zip")
 
     async def call(request: Request) -> Response:
-        app, name, form = await site.app(), request.path_params["name"], await request.form()
+        app, name, form = await site.app_of(request), request.path_params["name"], await request.form()
         manifest = (await app.library.read(name, read_version(form))).manifest
         is_current = manifest.version == app.library.entry(name).manifest.version
         arguments = read_form(manifest.input_schema, form)

@@ -26,7 +26,7 @@ def routes(site: Site) -> list[Route]:
     """The routes of this page."""
 
     async def show_worth(request: Request) -> Response:
-        app = await site.app()
+        app = await site.app_of(request)
         await app.library.settle()
         found = await anyio.to_thread.run_sync(count_worth, app.library)
         said = {"minutes": round(LEADS_WITHIN_S / 60), "kept": DAYS_KEPT, "bytes_per_token": BYTES_PER_TOKEN}

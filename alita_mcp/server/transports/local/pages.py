@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.settings import Settings
-    from alita_mcp.web.security import Sessions
+    from alita_mcp.web.security import Sessions, Tokens
 
 LOOPBACK = "127.0.0.1"
 STAYS_OPEN_S = 150.0
@@ -37,12 +37,22 @@ class Pages:
     """The pages over the App of one server: an ASGI application that weighs nothing until somebody asks for it."""
 
     def __init__(
-        self, shared: SharedApp, settings: Settings, *, takes_token: bool = True, address: str = ""
+        self,
+        shared: SharedApp,
+        settings: Settings,
+        *,
+        takes_token: bool = True,
+        address: str = "",
+        tokens: Tokens | None = None,
     ) -> None:
-        """With `takes_token`, the token opens a session, too. At an `address`, something else serves them."""
+        """With `takes_token`, the token opens a session, too, and so do the `tokens`.
+
+        At an `address`, something else serves them.
+        """
         self._shared = shared
         self._settings = settings
         self._takes_token = takes_token
+        self._tokens = tokens
         self.address = address
         """Host and port; empty as long as nobody asked for them."""
         self._loading = anyio.Lock()
@@ -128,7 +138,7 @@ class Pages:
 
                 home = absolute_home(self._settings.home)
                 secret = f"{key} {token}".encode()  # whoever changes one of them ends all sessions
-                sessions = Sessions(secret, token=token if self._takes_token else None)
+                sessions = Sessions(secret, token=token if self._takes_token else None, tokens=self._tokens)
                 site = Site(
                     app=self._shared.get,
                     sessions=sessions,
