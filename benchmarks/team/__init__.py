@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     parser.add_argument("--clients", type=int, default=200, help="how many (default 200)")
     parser.add_argument("--seconds", type=float, default=120.0, help="of the proof (default 120; 0: none)")
+    parser.add_argument(
+        "--pause", type=float, default=4.0, help="seconds between two operations of a client (default 4)"
+    )
     parser.add_argument("--replicas", type=int, default=3, help="how many servers (default 3)")
     parser.add_argument("--sandbox", default="bubblewrap", help="kind of sandbox (default bubblewrap)")
     parser.add_argument(
@@ -70,7 +73,7 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
         if options.seconds:
             folder = Path(name, "proof")
             with running_team(folder, postgres.make_database(), options.replicas, **settings) as team:
-                result["proof"] = await prove(team, postgres, model, options.seconds, options.clients)
+                result["proof"] = await prove(team, postgres, model, options)
         if options.service_seconds:
             result["service"] = await measure_service(
                 Path(name), postgres, options.replicas, options.service_seconds, settings

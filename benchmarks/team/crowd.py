@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
@@ -43,6 +44,8 @@ class Crowd:
     """When a connection broke, or the balancer had no server: nothing was acknowledged."""
     refused: list[tuple[float, str]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    pause_s: float = 0.0
+    """Of a client after each operation, as an agent's model thinks; in the mean before the first, too."""
     is_over: bool = False
     first: int = 1_000
     """The number of the first operation; each has another, and so has each tool."""
@@ -64,6 +67,7 @@ class Crowd:
 
     async def _go_on(self, operate: Callable[[Client, int], Awaitable[None]]) -> None:
         number = next(self._numbers)
+        await anyio.sleep(random.uniform(0, 2 * self.pause_s))
         while not self.is_over or number in self.jobs.values():
             try:
                 async with connect(self.address) as client:
@@ -73,6 +77,7 @@ class Crowd:
                         self.done[operate.__name__] += 1
                         self.seconds[operate.__name__].append(watch.seconds)
                         number = next(self._numbers)
+                        await anyio.sleep(self.pause_s)
             except Lost as failed:
                 self.broken.append((time.monotonic(), str(failed)))
                 await anyio.sleep(RETRY_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -28,13 +29,14 @@ SHOWN = 5
 
 
 async def prove(
-    team: Team, postgres: PostgresServer, model: author.Author, seconds: float, clients: int
+    team: Team, postgres: PostgresServer, model: author.Author, options: argparse.Namespace
 ) -> dict[str, Any]:
     """So many clients for so long, with three faults under way; see `count_losses` for what is looked for."""
-    crowd, faults = Crowd(team.address), list[tuple[float, str]]()
+    crowd, faults = Crowd(team.address, pause_s=options.pause), list[tuple[float, str]]()
+    seconds, clients = options.seconds, options.clients
     seen: dict[tuple[int, str], float] = {}
     makers, askers, solvers = max(2, clients // 40), max(1, clients // 100), max(1, clients // 50)
-    await publish_first(crowd)
+    await publish_first(Crowd(team.replicas[0].address, published=crowd.published))
     async with anyio.create_task_group() as watching:
         for number, replica in enumerate(team.replicas):
             watching.start_soon(_watch, replica, number, seen)

@@ -91,6 +91,13 @@ async def test_what_one_server_publishes_the_other_announces_reads_and_counts(
             assert events(one) == events(two) == ["created", "published", "called", "called"]
 
 
+@pytest.fixture
+def no_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server hears of another one."""
+    monkeypatch.setattr(Database, "listen", lambda *_: None)
+
+
+@pytest.mark.usefixtures("no_notices")
 async def test_a_tool_is_found_by_its_name_before_any_notice(home: Path, other_home: Path) -> None:
     async with opened(home) as one, opened(other_home) as two:
         for number in range(20):
@@ -98,6 +105,7 @@ async def test_a_tool_is_found_by_its_name_before_any_notice(home: Path, other_h
             assert (await two.find_entry(f"tool_{number}")).name == f"tool_{number}"
 
 
+@pytest.mark.usefixtures("no_notices")
 async def test_the_loser_of_a_name_sees_what_took_it(home: Path, other_home: Path) -> None:
     async with opened(home) as one, opened(other_home) as two:
         await one.publish(accepted(), expected_version=0)

@@ -69,8 +69,13 @@ def with_vowel_share(tmp_path_factory: pytest.TempPathFactory, stocked: Path) ->
 
 
 @pytest.fixture
-def vowel_share(home: Path, with_vowel_share: Path) -> None:
+def vowel_share(home: Path, with_vowel_share: Path, store: str, request: pytest.FixtureRequest) -> None:
     """The library of the test holds VOWEL_SHARE before anything opens it."""
+    if store == "postgres":
+        from alita_mcp.library.copying import copy_library
+
+        copy_library(with_vowel_share, "", request.getfixturevalue("postgres_url"))
+        return
     shutil.copytree(with_vowel_share, home, dirs_exist_ok=True)
 
 
