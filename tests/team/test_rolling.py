@@ -72,6 +72,7 @@ async def test_replicas_are_restarted_one_by_one_without_a_lost_call(tmp_path: P
                 tasks.start_soon(callers.call_on)
             for replica in team.replicas:
                 await serves(replica)
+            for replica in team.replicas:
                 before = callers.outcomes["answered"]
                 replica.terminate()
                 assert await anyio.to_thread.run_sync(replica.ended, PATIENCE_S) == 143
