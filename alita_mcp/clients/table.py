@@ -105,10 +105,6 @@ class Client:
             )
         return self.remote_entry(server)
 
-    def document(self, server: Launch | Remote) -> dict[str, Any]:
-        """A whole configuration with nothing but our entry."""
-        return {self.servers_key: {KEY: self.entry_for(server)}}
-
 
 def opencode_entry(launch: Launch) -> dict[str, Any]:
     """The entry for opencode, whose command is one array."""

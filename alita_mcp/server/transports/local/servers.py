@@ -89,9 +89,6 @@ def describe_server(server: dict[str, Any]) -> list[str]:
     ]
     if not server["clients"]:
         lines[0] += ", no clients"
-    pages = server.get("pages")  # servers of earlier versions have none
-    if pages and pages["address"]:
-        lines.append(f"  pages at http://{pages['address']}/ui, {pages['open']} open")
     return lines
 
 
