@@ -311,9 +311,8 @@ def read_settings() -> Settings:
         given = "" if name in SECRET else f"={first['input']!r}"
         problem = first["msg"].removeprefix("Value error, ")
         variable = f"ALITA_{name.upper()}"
-        if any(
-            each.upper() in (variable, f"{variable}_FILE") and value for each, value in os.environ.items()
-        ):
+        are_set = {each.upper() for each, value in os.environ.items() if value}
+        if are_set & {variable, f"{variable}_FILE"}:
             said, mend = f"{variable}{given}", f"unset {variable}"
         else:
             said, mend = f"{name}{given} in {_home_of_environment() / SETTINGS_FILE}", "delete the line"

@@ -114,11 +114,9 @@ def opencode_entry(launch: Launch) -> dict[str, Any]:
 
 def codex_entry(server: Launch | Remote) -> dict[str, Any]:
     """The entry for Codex, which reads the token from a variable."""
-    start = (
-        {"url": server.url, "bearer_token_env_var": "ALITA_TOKEN"}
-        if isinstance(server, Remote)
-        else server.as_entry()
-    )
+    start = server.as_entry()
+    if isinstance(server, Remote):
+        start = {"url": server.url, "bearer_token_env_var": "ALITA_TOKEN"}
     return {**start, "required": True, "startup_timeout_sec": 60, "tool_timeout_sec": 120}
 
 

@@ -38,8 +38,8 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {each.__name__: each for each in (seen, when, code)}
-    environment.filters["json"] = functools.partial(json.dumps, ensure_ascii=False)
+    to_json = functools.partial(json.dumps, ensure_ascii=False)
+    environment.filters |= {"seen": seen, "when": when, "code": code, "json": to_json}
     return environment
 
 
