@@ -292,7 +292,7 @@ class SharedJobs(Jobs):
                 may_judge = now - began > DEAD_AFTER_S
                 if may_judge:
                     await self._rows.end_lost(job_rows.encode_failure(_LOST))
-                    await self._queue.retry_stalled(DEAD_AFTER_S)
+                    await self._queue.drop_stalled(DEAD_AFTER_S)
                 for row in await self._rows.find_unqueued(of_dead=may_judge):
                     await self._queue.add(row["tool"], row["id"])
             await anyio.sleep(HEARTBEAT_S)
