@@ -229,6 +229,24 @@ async def test_the_last_caller_that_leaves_stops_the_job_wherever_it_runs(postgr
     assert isinstance(job.failure, Cancelled)
 
 
+async def test_a_row_that_was_read_before_a_job_began_does_not_stop_it(postgres_url: str) -> None:
+    began, go = anyio.Event(), anyio.Event()
+
+    async def work(_order: Order, _person: Any, _enter: ReportStage) -> Outcome:
+        began.set()
+        await go.wait()
+        return DONE
+
+    async with serving(postgres_url, work) as first:
+        jobs: Any = first
+        job = await first.begin(order("a"))
+        await began.wait()
+        (row,) = await jobs._rows.read([job.id])
+        await jobs._take_in(job, {**row, "attempt": 0})
+        go.set()
+        assert await first.wait_for_outcome(job, 30, nobody) == DONE
+
+
 async def test_a_form_is_filled_on_another_server_once(postgres_url: str) -> None:
     async def work(_order: Order, person: PendingQuestions | None, _enter: ReportStage) -> Outcome:
         assert person is not None

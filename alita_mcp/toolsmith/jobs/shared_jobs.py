@@ -169,7 +169,7 @@ class SharedJobs(Jobs):
         answers = {key: answer for key, (_, answer) in job_rows.decode_answers(row).items()}
         # 1. The work is done here: others answer its questions, wish its end, or have taken it away.
         if not job.is_elsewhere:
-            if row["cancelled"] or row["attempt"] != self._attempts.get(job.id, row["attempt"]):
+            if row["cancelled"] or row["attempt"] > self._attempts.get(job.id, row["attempt"]):
                 job.scope.cancel()
             elif job.person is not None:
                 job.person.hear_answers(answers)
