@@ -413,7 +413,7 @@ async def test_a_killed_server_is_replaced_though_its_job_was_queued_again_after
     postgres_url: str, postgres_server: PostgresServer
 ) -> None:
     columns = "queue_name, task_name, lock, queueing_lock, args"
-    again = f"INSERT INTO procrastinate_jobs ({columns}) SELECT {columns} FROM procrastinate_jobs"  # noqa: S608
+    again = f"INSERT INTO procrastinate_jobs ({columns}) SELECT {columns} FROM procrastinate_jobs"
     again = f"SET search_path = alita_queue; {again}"
     async with serving(postgres_url) as client:
         job = await client.begin(order("a"))
