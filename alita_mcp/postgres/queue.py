@@ -63,7 +63,7 @@ class JobQueue:
             await place.defer_async(job=job)
 
     async def drop_stalled(self, after_s: int) -> None:
-        """Takes out the jobs of servers that are gone; one put back would not pass the same one that waits behind it."""
+        """Takes out the jobs of servers that are gone; one put back could not pass a second one of the same lock."""
         with suppress(ProcrastinateException, PoolTimeout):
             for job in await self._app.job_manager.get_stalled_jobs(seconds_since_heartbeat=after_s):
                 with suppress(ProcrastinateException):  # another server was first
