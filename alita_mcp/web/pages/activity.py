@@ -182,5 +182,5 @@ async def send_lines(site: Site, request: Request, sending: ObjectSendStream[Ser
                 with anyio.move_on_after(READ_JOURNAL_EVERY_S):
                     board.take(*await subscription.read())
                 board.take(await read_journal(app.library, SETTLED))
-        sending.close()
+        await sending.aclose()
         await anyio.sleep_forever()  # the response ends now, and this with it
