@@ -175,10 +175,12 @@ async def send_lines(site: Site, request: Request, sending: ObjectSendStream[Ser
         with app.activity.tell(subscription.add):
             tasks.start_soon(site.follow_others, subscription.add)
             sent = ""
-            while True:
+            while site.sessions.read(request):  # it ends with the token that opened it
                 if (text := template.render(board=board)) != sent:
                     await sending.send(ServerSentEvent(sent := text, event="works"))
                 await anyio.sleep(PAUSE_S)
                 with anyio.move_on_after(READ_JOURNAL_EVERY_S):
                     board.take(*await subscription.read())
                 board.take(await read_journal(app.library, SETTLED))
+        await sending.aclose()
+        await anyio.sleep_forever()  # the response ends now, and this with it
