@@ -17,7 +17,7 @@ TEST_PROCESSES ?= 4
 # A process that dies ends the run: pytest-xdist 3.8 may wait for ever for one that takes its place (its issue 1323).
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup --max-worker-restart=0
 COVERAGE := --cov --cov-report=html:.cache/coverage
-CHEAP := not docker and not bubblewrap and not node and not process and not slow and not exhaustive
+CHEAP := not docker and not bubblewrap and not node and not postgres and not process and not slow and not exhaustive
 
 .PHONY: demo check test test-all test-dependencies bench lint lock component mcpb clean
 

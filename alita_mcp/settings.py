@@ -23,7 +23,7 @@ from pydantic_settings import (
 
 from alita_mcp.errors import UsageError
 from alita_mcp.private_files import read_private_file
-from alita_mcp.settings_file import SETTINGS_FILE, find_line, read_settings_file
+from alita_mcp.settings_file import SETTINGS_FILE, read_settings_file
 from alita_mcp.values import Value
 
 
@@ -163,7 +163,7 @@ class _SettingsFile(PydanticBaseSettingsSource):
         for name, why in (("home", "the file lies in it"), ("shared", "it is read before the file")):
             if name in found:
                 hint = f"Set ALITA_{name.upper()}, and delete the line."
-                raise UsageError(f"{find_line(home, name)}: {name} cannot be set there: {why}.", hint=hint)
+                raise UsageError(f"{home / SETTINGS_FILE}: {name} cannot be set there: {why}.", hint=hint)
         if not SECRET.isdisjoint(found):
             read_private_file(home / SETTINGS_FILE, holds_secrets=True)
         for name in ("workspace", "secrets_file"):
@@ -301,7 +301,7 @@ def read_settings() -> Settings:
     """Settings from the environment and from `alita.toml`.
 
     Raises:
-        UsageError: a value is invalid, or the file cannot be used; the message names the variable, or file and line.
+        UsageError: a value is invalid, or the file cannot be used; the message names the variable, or the file.
     """
     try:
         return Settings()
@@ -311,12 +311,11 @@ def read_settings() -> Settings:
         given = "" if name in SECRET else f"={first['input']!r}"
         problem = first["msg"].removeprefix("Value error, ")
         variable = f"ALITA_{name.upper()}"
-        if any(
-            each.upper() in (variable, f"{variable}_FILE") and value for each, value in os.environ.items()
-        ):
+        are_set = {each.upper() for each, value in os.environ.items() if value}
+        if are_set & {variable, f"{variable}_FILE"}:
             said, mend = f"{variable}{given}", f"unset {variable}"
         else:
-            said, mend = f"{name}{given} in {find_line(_home_of_environment(), name)}", "delete the line"
+            said, mend = f"{name}{given} in {_home_of_environment() / SETTINGS_FILE}", "delete the line"
         raise UsageError(
             f"Invalid {said}: {problem}.", hint=f"Fix or {mend}; docs/settings.md lists its values."
         ) from invalid
@@ -343,7 +342,7 @@ def find_unknown_settings(home: Path) -> list[str]:
     for key in read_settings_file(home):
         if key not in (*fields, "home"):
             named = {name: name for name in fields if name != "home"}
-            add_sentence(f"{key} in {find_line(home, key)}", key.lower().removeprefix("alita_"), named)
+            add_sentence(f"{key} in {home / SETTINGS_FILE}", key.lower().removeprefix("alita_"), named)
     return sentences
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,21 +25,11 @@ def read_settings_file(home: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as broken:
-        end = f"at line {len(text.splitlines())}, the last one"
-        problem = str(broken).replace("at end of document", end)
-        problem = "it is nested too deeply" if isinstance(broken, RecursionError) else problem
+        problem = "it is nested too deeply" if isinstance(broken, RecursionError) else broken
         raise UsageError(
             f"{path} is not valid TOML: {problem}.",
             hint='Fix the line: each one is `name = "value"`, as in docs/settings.md.',
         ) from None
-
-
-def find_line(home: Path, name: str) -> str:
-    """Where the file sets a value, as in `/home/me/alita.toml, line 3`."""
-    path = home / SETTINGS_FILE
-    text = read_private_file(path) or ""
-    found = re.search(rf"(?m)^[ \t]*(\[[ \t]*)?[\"']?{re.escape(name)}\b", text)
-    return f"{path}, line {text.count(chr(10), 0, found.start()) + 1}" if found else str(path)
 
 
 def change_settings_file(home: Path, changes: Mapping[str, str | None]) -> Path:

@@ -13,6 +13,7 @@ import pytest
 from alita_mcp.clients.table import CLIENTS, KEY
 from alita_mcp.settings import Settings
 from docs.pictures.tool_born import PICTURE
+from tests.client_configuration import configuration
 from tests.docs.documents import (
     DOCUMENTS,
     README,
@@ -51,7 +52,7 @@ def test_the_picture_and_what_was_measured_stand_in_the_readme() -> None:
 
 
 def test_the_standard_json_comes_first() -> None:
-    assert json.loads(fences(README, "json")[0]) == CLIENTS["claude-desktop"].document(LAUNCH)
+    assert json.loads(fences(README, "json")[0]) == configuration(CLIENTS["claude-desktop"], LAUNCH)
 
 
 def test_the_buttons_install_the_standard_entry() -> None:

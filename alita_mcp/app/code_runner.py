@@ -23,7 +23,7 @@ from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest, CodeRun, CodeRunResult, RecordedRun, RunOutcome
 from alita_mcp.runs.execution import run_once
-from alita_mcp.runs.history.hints import RecurringProgram, RunHints
+from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.sessions.registry import Sessions
 from alita_mcp.runs.sessions.session import Place
 from alita_mcp.runs.tool_broker import (
@@ -70,7 +70,7 @@ class CodeRunner:
         self._calls = calls
         self._rights = rights
         self._sessions = sessions
-        self._hints = hints
+        self.hints = hints
         self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
         self._building = anyio.Lock()
         self._under_way = 0
@@ -136,10 +136,6 @@ class CodeRunner:
             finally:
                 self._under_way -= 1
 
-    def list_recurring(self) -> list[RecurringProgram]:
-        """Programs that came back, as far as this process remembers them, the last one first."""
-        return self._hints.list_recurring()
-
     async def _find_place(self, packages: tuple[str, ...], on_stage: ReportStage) -> Place:
         """The sandbox, and the environment with these packages, locked and built once while this process lives.
 
@@ -197,7 +193,7 @@ class CodeRunner:
             except LibraryError as full:  # the result does not depend on the disk
                 notes = (*run.notes, f"Its files could not be kept: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
-        keep = await anyio.to_thread.run_sync(self._hints.add_run, record, identity.owner)
+        keep = await anyio.to_thread.run_sync(self.hints.add_run, record, identity.owner)
         return CodeRunResult(id=record.id, run=run, session=request.session, keep=keep)
 
 

@@ -153,24 +153,23 @@ def describe_findings(found: dict[str, Any]) -> dict[str, list[Finding]]:
             extras.append(Finding("absent", text, extra["command"]))
     problems = [each for each in (*found["unknown_settings"], found["open_files"]) if each]
     model = found["model"] or "none; the connected agent writes the code"
+    models = []
+    for tried in found.get("models", ()):
+        if "problem" in tried:
+            models.append(Finding("problem", tried["problem"], tried["hint"]))
+        else:
+            key = f"; key: {tried['key']}" if tried["key"] else ""
+            models.append(Finding("ok", f"model {tried['model']} answers{key}"))
     return {
         "Sandboxes": sandboxes,
         "Extras": extras,
         "Library": _describe_library(found["library"]),
         "Settings": [
             Finding("note", f"policy {found['policy']}, model {model}"),
-            *(describe_model(each) for each in found.get("models", ())),
+            *models,
             *(Finding("problem", each) for each in problems),
         ],
     }
-
-
-def describe_model(found: dict[str, Any]) -> Finding:
-    """What came of the trial of a model."""
-    key = f"; key: {found['key']}" if found.get("key") else ""
-    if "problem" in found:
-        return Finding("problem", found["problem"], found["hint"])
-    return Finding("ok", f"model {found['model']} answers{key}")
 
 
 def _describe_library(found: dict[str, Any]) -> list[Finding]:

@@ -16,7 +16,7 @@ async def status(*, output: Printer) -> None:
         alita
         alita status --json
     """
-    from alita_mcp.server.transports.local.servers import describe_server, find_servers
+    from alita_mcp.server.transports.local.servers import describe_server, find_endpoints
     from alita_mcp.settings import absolute_home, read_settings
 
     settings = read_settings()
@@ -34,7 +34,7 @@ async def status(*, output: Printer) -> None:
         embedded = await find_embedded()
         value |= {"tools": sum(states.values()), "states": states, "sandbox": settings.sandbox}
         value |= {"embedded_is_compiled": embedded["compiled"], "model": settings.model}
-        value["servers"] = find_servers(absolute_home(settings.home))
+        value["servers"] = [each for _, each in find_endpoints(absolute_home(settings.home))]
         counts = ", ".join(f"{count} {state}" for state, count in states.items() if state != "enabled")
         compiled = (
             "embedded Python is compiled" if embedded["compiled"] else "embedded Python is not compiled yet"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from alita_mcp.cli.output import Printer
 from alita_mcp.cli.parameters import parse_whole
-
-if TYPE_CHECKING:
-    pass
 
 PORT = 8764
 Port = Annotated[int, Parameter(converter=parse_whole, validator=Number(gte=0, lte=65_535))]

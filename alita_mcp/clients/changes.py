@@ -236,10 +236,7 @@ def _masked(value: Any, path: tuple[str, ...], names: dict[str, str]) -> Any:
     if isinstance(value, list):
         return [_masked(each, path, names) for each in value]
     is_setting = path[-1:] != () and path[-1].startswith("ALITA_") and "TOKEN" not in path[-1]
-    if (
-        not isinstance(value, str)
-        or is_setting
-        or not any(word in str(path).upper() for word in SECRET_WORDS)
-    ):
+    is_secret = any(word in str(path).upper() for word in SECRET_WORDS)
+    if not isinstance(value, str) or is_setting or not is_secret:
         return value
     return names.setdefault(value, f"{HIDDEN}{len(names) or ''}")

@@ -105,10 +105,6 @@ class Client:
             )
         return self.remote_entry(server)
 
-    def document(self, server: Launch | Remote) -> dict[str, Any]:
-        """A whole configuration with nothing but our entry."""
-        return {self.servers_key: {KEY: self.entry_for(server)}}
-
 
 def opencode_entry(launch: Launch) -> dict[str, Any]:
     """The entry for opencode, whose command is one array."""
@@ -118,11 +114,9 @@ def opencode_entry(launch: Launch) -> dict[str, Any]:
 
 def codex_entry(server: Launch | Remote) -> dict[str, Any]:
     """The entry for Codex, which reads the token from a variable."""
-    start = (
-        {"url": server.url, "bearer_token_env_var": "ALITA_TOKEN"}
-        if isinstance(server, Remote)
-        else server.as_entry()
-    )
+    start = server.as_entry()
+    if isinstance(server, Remote):
+        start = {"url": server.url, "bearer_token_env_var": "ALITA_TOKEN"}
     return {**start, "required": True, "startup_timeout_sec": 60, "tool_timeout_sec": 120}
 
 

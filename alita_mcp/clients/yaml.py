@@ -40,12 +40,14 @@ def put(text: bytes, path: Sequence[str], value: Any) -> bytes:
         keys.pop(0)
     if not keys:
         end = _end(source, node, owner)
-        return (source[: owner.end_mark.index] + ": " + _in_one_line(value) + source[end:]).encode()
+        return (
+            source[: owner.end_mark.index] + ": " + json.dumps(value, ensure_ascii=False) + source[end:]
+        ).encode()
     for name in reversed(keys[1:]):
         value = {name: value}
     if isinstance(node, CollectionNode) and node.flow_style:
         at = node.start_mark.index + 1
-        added = f"{json.dumps(keys[0])}: {_in_one_line(value)}{', ' if node.value else ''}"
+        added = f"{json.dumps(keys[0])}: {json.dumps(value, ensure_ascii=False)}{', ' if node.value else ''}"
     else:
         # Below the line of the key; a whole document has no key, so there ours comes last.
         column = node.start_mark.column if owner and isinstance(node, CollectionNode) else 2 * bool(owner)
@@ -105,7 +107,3 @@ def _after_line(source: str, index: int, column: int) -> int:
     while source[end:].startswith(" " * (column + 1)) and source[end:].lstrip(" ").startswith("#"):
         end = (source.find("\n", end) + 1) or len(source)
     return end
-
-
-def _in_one_line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

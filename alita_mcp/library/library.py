@@ -299,6 +299,8 @@ class Library:
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
         self.check_own(name)
+        if self.tools.entry(name) is None:
+            return False
         change = partial(self._store.change, digest=digest)
         return await self._change(change, "reviewed", name, version)
 

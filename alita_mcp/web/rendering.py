@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,22 +38,14 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {each.__name__: each for each in (seen, ours, when, code)}
-    environment.filters["json"] = functools.partial(json.dumps, ensure_ascii=False)
+    to_json = functools.partial(json.dumps, ensure_ascii=False)
+    environment.filters |= {"seen": seen, "when": when, "code": code, "json": to_json}
     return environment
 
 
 def seen(text: object) -> str:
     """A stranger's text as people are shown it: each hidden character is spelled out; Jinja2 escapes the markup."""
     return spell_hidden(str(text))
-
-
-def ours(text: str) -> Markup:
-    """A message of ours: what stands between backticks is set as code. Names of strangers in it are shown as `seen`."""
-    parts = enumerate(re.split("`([^`]+)`", seen(text)))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in parts
-    )
 
 
 def when(time: str) -> str:

@@ -10,7 +10,6 @@ from starlette.requests import Request
 
 from alita_mcp.app.activity import Activity
 from alita_mcp.app.app import App
-from alita_mcp.owners import ClientIdentity
 from alita_mcp.web.security import Sessions
 
 
@@ -27,5 +26,4 @@ class Site:
 
     async def app_of(self, request: Request) -> App:
         """The App as whoever sent a request sees it."""
-        identity: ClientIdentity = request.state.identity
-        return (await self.app()).seen_by(identity.owner)
+        return (await self.app()).seen_by(request.state.identity.owner)

@@ -16,7 +16,7 @@ import psutil
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from alita_mcp.server.transports.local.servers import find_servers, stop_servers
+from alita_mcp.server.transports.local.servers import find_endpoints, stop_servers
 from benchmarks.calls import memory, timing, work
 
 START_WITHIN_S = 60.0
@@ -180,8 +180,8 @@ async def serving(kind: str, folder: Path) -> AsyncIterator[Server]:
     try:
         async with _connected(kind, command, variables, folder / f"{kind}.log") as (client, relay):
             await _publish(kind, client)
-            shared = await anyio.to_thread.run_sync(find_servers, home)
-            yield Server(kind, client, TOOL, shared[0]["pid"] if shared else relay)
+            shared = await anyio.to_thread.run_sync(find_endpoints, home)
+            yield Server(kind, client, TOOL, shared[0][1]["pid"] if shared else relay)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(stop_servers, home)

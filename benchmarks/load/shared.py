@@ -16,7 +16,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from alita_mcp.server.transports.local.clients import memory_bytes
-from alita_mcp.server.transports.local.servers import find_servers, stop_servers
+from alita_mcp.server.transports.local.servers import find_endpoints, stop_servers
 from benchmarks.calls import over_stdio, timing
 from benchmarks.load.crowd import SEARCH_EVERY
 
@@ -103,7 +103,7 @@ async def measure_shared(kind: str, folder: Path, seconds: float) -> dict[str, A
                     for number, client in enumerate(clients):
                         working.start_soon(work, number, client)
                 watching.cancel_scope.cancel()
-            servers = await anyio.to_thread.run_sync(find_servers, home)
+            found = await anyio.to_thread.run_sync(find_endpoints, home)
             relays = [memory_bytes(client.process.pid) for client in (idle, *clients)]
         finally:
             with anyio.CancelScope(shield=True):
@@ -114,10 +114,10 @@ async def measure_shared(kind: str, folder: Path, seconds: float) -> dict[str, A
         "per_second": round(operations / seconds, 1),
         "errors": len(errors),
         "first_errors": errors[:5],
-        "servers": len(servers),
+        "servers": len(found),
         "worst_ping_s": round(max(pings), 4),
         "ping_p50_s": round(timing.quantile(pings, 0.5), 4),
-        "memory_bytes": sum(relays) + sum(server["memory_bytes"] for server in servers),
+        "memory_bytes": sum(relays) + sum(server["memory_bytes"] for _, server in found),
         "relay_bytes": max(relays),
     }
     figures["not_met"] = [name for name, goal in GOALS.items() if figures[name] > goal]

@@ -9,7 +9,6 @@ import pytest
 
 from alita_mcp.app import App, open_app
 from alita_mcp.app.activity import KEPT, MAX_STEPS, Activity, ActivityFeed, Subscription
-from alita_mcp.app.journal_activity import activity_of
 from alita_mcp.errors import InvalidArguments, SandboxError, ToolNotFound
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ignore_stage
@@ -17,6 +16,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
+from alita_mcp.web.pages.activity import activity_of
 from tests.app.conftest import Open, adding
 from tests.app.test_calls import Paused
 from tests.in_process import InProcessSandbox

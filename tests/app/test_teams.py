@@ -126,6 +126,21 @@ async def test_a_second_version_leaves_a_tool_with_its_team(app: App) -> None:
     assert app.seen_by(ANN).library.entry("add_red").versions == (1, 2)
 
 
+@pytest.mark.parametrize(("owner", "kept_as"), [(USER, ANN), (ALF, ALF), (BOB, ANN)])
+async def test_more_evidence_leaves_a_tool_with_its_team(app: App, owner: str, kept_as: str) -> None:
+    again = adder("add_red").model_copy(update={"made_by": Maker("a client", owner)})
+    await app.library.raise_trust(again, await app.library.read("add_red"))
+    assert app.library.tools.origin("add_red", 1).owner == kept_as
+    with pytest.raises(ToolNotFound):
+        app.seen_by(BOB).library.entry("add_red")
+
+
+async def test_a_team_reviews_no_foreign_tool(app: App) -> None:
+    digest = app.library.entry("add_blue").manifest.digest
+    assert not await app.seen_by(ANN).library.review("add_blue", 1, digest)
+    assert await app.seen_by(BOB).library.review("add_blue", 1, digest)
+
+
 async def test_what_the_library_is_about_tells_nothing_of_teams(open_with: Open) -> None:
     made = adder("convert_celsius").model_copy(update={"made_by": Maker("a client", BOB)})
     async with open_with(None, made, **ISSUER) as app:

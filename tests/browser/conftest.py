@@ -82,7 +82,9 @@ async def watched_page(browser: Browser, **options: Any) -> AsyncIterator[Page]:
     strange: list[str] = []
 
     def note_message(message: ConsoleMessage) -> None:
-        if message.type == "error" and "Failed to load resource" not in message.text:
+        # htmx says so where a server that a test ends does not answer, as the browser does
+        unanswered = ("Failed to load resource", "htmx:afterRequest", "htmx:sendError")
+        if message.type == "error" and not message.text.startswith(unanswered):
             strange.append(message.text)
 
     context.on("console", note_message)

@@ -111,6 +111,7 @@ async def test_pages_fit_a_phone_in_the_dark(browser: Browser, ui: UiServer) -> 
     narrow = {"viewport": {"width": 400, "height": 800}, "color_scheme": "dark", "has_touch": True}
     async with watched_page(browser, **narrow) as page:
         await page.goto(ui.link())
+        await page.wait_for_url("**/ui/ask")
         for path in ("/ask", "/worth"):
             await page.goto(ui.url(path))
             assert await page.evaluate("document.documentElement.scrollWidth") <= 400, path
@@ -124,6 +125,7 @@ async def test_without_a_model_a_tool_is_found_and_called(browser: Browser, stoc
     with person(stocked) as server:
         async with watched_page(browser) as page:
             await page.goto(server.link())
+            await page.wait_for_url("**/ui/ask")
             assert "alita setup" in await page.inner_text("main")
             await page.fill("#task", "evaluate an arithmetic expression")
             await page.press("#task", "Tab")

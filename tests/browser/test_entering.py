@@ -127,7 +127,7 @@ async def test_floods_slow_forms_and_strange_hosts_take_nothing_from_a_person(
             assert "calculate" in await page.inner_text("main")
         for _ in range(100):
             assert (await stranger.get(f"{base}/ui/decide")).status_code == 401
-        assert "1 open" in ui.alita("status")
+        assert '"open": 1' in ui.alita("status", "--json")
     logs = [path.read_text() for path in ui.folder.rglob("alita-mcp-shared/*.log")]
     assert logs
     assert [log for log in logs if "Traceback" in log] == []

@@ -120,5 +120,5 @@ async def test_more_live_pages_than_a_browser_has_connections_for_pause_the_olde
         await tab.wait_for_load_state()
     await tabs[0].get_by_text("Too many pages are open at once").wait_for()
     await page.goto(ui.url("/library"))
-    assert "4 open" in ui.alita("status")
+    assert '"open": 4' in ui.alita("status", "--json")
     assert await tabs[-1].get_by_text("Too many pages are open at once").count() == 0

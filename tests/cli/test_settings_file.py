@@ -47,7 +47,7 @@ def test_a_value_of_the_file_counts_where_no_variable_and_no_program_says_otherw
     assert Settings(home=file.parent.parent).model is None
 
 
-NAMED = "{path}, line 3"
+NAMED = "{path}"
 WRONG = [
     ("no value", "\n\nmodel =\n", ("not valid TOML", "line 3")),
     ("no TOML", "\n\nALITA_MODEL: x\n", ("not valid TOML", "line 3", 'name = "value"')),
@@ -154,10 +154,10 @@ def test_names_that_are_no_settings_are_warned_of_with_the_nearest(
     monkeypatch.setenv("ALITA_MODLE", "x")
     sentences = [
         "ALITA_MODLE is not a setting and is ignored: did you mean ALITA_MODEL?",
-        f"modle in {file}, line 2 is not a setting and is ignored: did you mean model?",
-        f"ALITA_POLICY in {file}, line 3 is not a setting and is ignored: did you mean policy?",
-        f"openai_api_key in {file}, line 4 is not a setting and is ignored: docs/settings.md lists the settings.",
-        f"limits in {file}, line 5 is not a setting and is ignored: docs/settings.md lists the settings.",
+        f"modle in {file} is not a setting and is ignored: did you mean model?",
+        f"ALITA_POLICY in {file} is not a setting and is ignored: did you mean policy?",
+        f"openai_api_key in {file} is not a setting and is ignored: docs/settings.md lists the settings.",
+        f"limits in {file} is not a setting and is ignored: docs/settings.md lists the settings.",
     ]
     assert find_unknown_settings(file.parent) == sentences
     said = alita("list")

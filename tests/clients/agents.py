@@ -11,6 +11,7 @@ from typing import Any
 import tomlkit
 
 from alita_mcp.clients.table import CLIENTS, Launch
+from tests.client_configuration import configuration
 from tests.clients.conversation import PROMPT
 
 PACKAGES = Path(__file__).with_name("npm")
@@ -61,7 +62,7 @@ def _written(file: Path, content: Any) -> str:
 
 def _claude(how: Mapping[str, str]) -> Callable[[Path, str, Launch], Start]:
     def start(folder: Path, model: str, launch: Launch) -> Start:
-        config = _written(folder / "mcp.json", CLIENTS["claude-code"].document(launch))
+        config = _written(folder / "mcp.json", configuration(CLIENTS["claude-code"], launch))
         command = (
             "claude", "-p", PROMPT, "--mcp-config", config, "--strict-mcp-config",
             "--allowedTools", "mcp__alita", "--model", "claude-sonnet-4-5",
@@ -84,7 +85,7 @@ def _opencode(api: str) -> Callable[[Path, str, Launch], Start]:
         }
         config = {
             "model": "local/scripted", "small_model": "local/scripted", "share": "disabled", "autoupdate": False,
-            "provider": {"local": provider}, **CLIENTS["opencode"].document(launch),
+            "provider": {"local": provider}, **configuration(CLIENTS["opencode"], launch),
         }  # fmt: skip
         _written(folder / "opencode.json", config)
         return Start(("opencode", "run", PROMPT), {})
@@ -94,7 +95,7 @@ def _opencode(api: str) -> Callable[[Path, str, Launch], Start]:
 
 def _gemini(folder: Path, model: str, launch: Launch) -> Start:
     settings = {
-        **CLIENTS["gemini-cli"].document(launch),
+        **configuration(CLIENTS["gemini-cli"], launch),
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
@@ -105,7 +106,7 @@ def _gemini(folder: Path, model: str, launch: Launch) -> Start:
 
 
 def _codex(folder: Path, model: str, launch: Launch) -> Start:
-    document = CLIENTS["codex"].document(launch)
+    document = configuration(CLIENTS["codex"], launch)
     document["mcp_servers"]["alita"]["default_tools_approval_mode"] = "approve"
     config = f"""model = "gpt-5"
 model_provider = "local"

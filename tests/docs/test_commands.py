@@ -15,6 +15,7 @@ from tests.conftest import CACHE
 from tests.docs.documents import DOCUMENTS, ROOT, Command, commands, fences
 
 NOT_RUN = {
+    "alita token": "needs PostgreSQL: tests/server/test_tokens.py",
     "docker compose": "builds an image from a registry's: tests/test_packaging.py",
     "uv tool": "changes the tools of this machine, and asks the package index",
     "claude mcp add": "Claude Code is driven in tests/clients",

@@ -12,6 +12,7 @@ from alita_mcp.server.api.requests import NewTask
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import read_request
 from benchmarks.synthesis.tool_requests import ToolRequest
+from tests.client_configuration import configuration
 from tests.docs.documents import DOCUMENTS, README, fences
 
 LAUNCH = Launch("alita-mcp-server", (), {})
@@ -28,8 +29,8 @@ BLOCKS = [
 def test_json_is_what_its_reader_takes(text: str) -> None:
     value = json.loads(text)
     if {"mcpServers", "servers", "mcp", "context_servers"} & value.keys():
-        entries = [client.document(LAUNCH) for client in CLIENTS.values()]
-        assert value in [CLIENTS["gemini-cli"].document(REMOTE), *entries]
+        entries = [configuration(client, LAUNCH) for client in CLIENTS.values()]
+        assert value in [configuration(CLIENTS["gemini-cli"], REMOTE), *entries]
     elif "hidden" in value:
         ToolRequest.model_validate_json(text)
     elif {"code", "from_run"} & value.keys():
@@ -50,7 +51,7 @@ def test_toml_is_what_codex_is_given() -> None:
     for text in blocks:
         value = tomllib.loads(text)
         if "mcp_servers" in value:
-            assert value == CLIENTS["codex"].document(LAUNCH)
+            assert value == configuration(CLIENTS["codex"], LAUNCH)
         else:  # a sample of alita.toml
             assert set(value) <= set(Settings.model_fields)
 
@@ -60,5 +61,5 @@ def test_the_readme_shows_each_client_that_is_not_served_by_the_standard_json() 
     assert [
         name
         for name, client in CLIENTS.items()
-        if client.format == "json" and client.document(LAUNCH) not in shown
+        if client.format == "json" and configuration(client, LAUNCH) not in shown
     ] == []

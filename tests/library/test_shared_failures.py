@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
@@ -158,9 +159,12 @@ def test_a_full_database_is_left_as_it_was(tmp_path: Path, postgres_server: Post
                 assert (await each.read(kept[-1])).manifest.name == kept[-1]
             assert len(kept) > 1
 
-    place = tmp_path / "small"
-    with small_disk(place, "24m") as remount:
-        subprocess.run(["chmod", "755", *tmp_path.parents[:2], tmp_path, place], check=True)
+    # PostgreSQL runs as another user, to whom the folder of a test is closed
+    with (
+        tempfile.TemporaryDirectory(prefix="small-", ignore_cleanup_errors=True) as folder,
+        small_disk(place := Path(folder) / "disk", "24m") as remount,
+    ):
+        Path(folder).chmod(0o755)
         subprocess.run(["install", "-d", "-o", ACCOUNT, place / "space"], check=True)
         postgres_server.execute(f"CREATE TABLESPACE small LOCATION '{place / 'space'}'")
         postgres_server.execute("CREATE DATABASE small TABLESPACE small")

@@ -351,6 +351,20 @@ async def test_a_stream_of_a_revoked_token_ends(replicas: Replicas) -> None:
                 pass
 
 
+async def test_a_live_page_of_a_revoked_token_ends(replicas: Replicas) -> None:
+    token = replicas.token("page", "red")
+    await replicas.until(0, token, 200)
+    base = replicas.urls[0].removesuffix("/mcp")
+    async with httpx.AsyncClient(base_url=base, timeout=PATIENCE_S) as browser:
+        await browser.post("/ui/enter", data={"code": token})
+        with anyio.fail_after(PATIENCE_S):  # it sends a sign of life now and then
+            async with browser.stream("GET", "/ui/activity/events") as stream:
+                assert stream.status_code == 200
+                replicas.alita("token", "revoke", "page")
+                async for _ in stream.aiter_bytes():
+                    pass
+
+
 async def test_tokens_count_while_the_database_is_away(
     replicas: Replicas, postgres_server: PostgresServer
 ) -> None:

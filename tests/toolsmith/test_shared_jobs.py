@@ -229,6 +229,24 @@ async def test_the_last_caller_that_leaves_stops_the_job_wherever_it_runs(postgr
     assert isinstance(job.failure, Cancelled)
 
 
+async def test_a_row_that_was_read_before_a_job_began_does_not_stop_it(postgres_url: str) -> None:
+    began, go = anyio.Event(), anyio.Event()
+
+    async def work(_order: Order, _person: Any, _enter: ReportStage) -> Outcome:
+        began.set()
+        await go.wait()
+        return DONE
+
+    async with serving(postgres_url, work) as first:
+        jobs: Any = first
+        job = await first.begin(order("a"))
+        await began.wait()
+        (row,) = await jobs._rows.read([job.id])
+        await jobs._take_in(job, {**row, "attempt": 0})
+        go.set()
+        assert await first.wait_for_outcome(job, 30, nobody) == DONE
+
+
 async def test_a_form_is_filled_on_another_server_once(postgres_url: str) -> None:
     async def work(_order: Order, person: PendingQuestions | None, _enter: ReportStage) -> Outcome:
         assert person is not None
@@ -386,11 +404,30 @@ async def test_a_database_that_goes_away_loses_no_outcome(
 async def test_a_server_that_is_killed_in_a_job_is_replaced_within_half_a_minute(postgres_url: str) -> None:
     async with serving(postgres_url) as client:
         job = await client.begin(order("a"))
-        program = [sys.executable, str(Path(__file__).with_name("server_that_hangs.py")), postgres_url]
-        process = await anyio.open_process(program, stderr=None)
-        assert process.stdout is not None
-        assert (await process.stdout.receive()).startswith(b"begun")
-        process.kill()
-        await process.wait()
+        await kill_in_a_job(postgres_url)
         async with serving(postgres_url, done):
             assert await client.wait_for_outcome(job, 30, nobody) == DONE
+
+
+async def test_a_killed_server_is_replaced_though_its_job_was_queued_again_after_it_began(
+    postgres_url: str, postgres_server: PostgresServer
+) -> None:
+    columns = "queue_name, task_name, lock, queueing_lock, args"
+    again = f"INSERT INTO procrastinate_jobs ({columns}) SELECT {columns} FROM procrastinate_jobs"
+    again = f"SET search_path = alita_queue; {again}"
+    async with serving(postgres_url) as client:
+        job = await client.begin(order("a"))
+        await kill_in_a_job(postgres_url, lambda: postgres_server.execute(again, postgres_url))
+        async with serving(postgres_url, done):
+            assert await client.wait_for_outcome(job, 30, nobody) == DONE
+
+
+async def kill_in_a_job(url: str, before: Callable[[], object] = lambda: None) -> None:
+    """Kills a server after it has begun a job; `before` that."""
+    program = [sys.executable, str(Path(__file__).with_name("server_that_hangs.py")), url]
+    process = await anyio.open_process(program, stderr=None)
+    assert process.stdout is not None
+    assert (await process.stdout.receive()).startswith(b"begun")
+    before()
+    process.kill()
+    await process.wait()

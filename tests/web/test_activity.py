@@ -149,7 +149,8 @@ async def streamed(app: App) -> AsyncIterator[Callable[[], Any]]:
     async def the_app() -> App:
         return app
 
-    site = Site(app=the_app, sessions=Sessions(b"key"), follow_others=alone)
+    sessions = Sessions(b"key")
+    site = Site(app=the_app, sessions=sessions, follow_others=alone)
     sending, receiving = anyio.create_memory_object_stream[ServerSentEvent]()
 
     async def read() -> str:
@@ -157,9 +158,13 @@ async def streamed(app: App) -> AsyncIterator[Callable[[], Any]]:
             return (await receiving.receive()).encode().decode()
 
     async with anyio.create_task_group() as tasks, sending, receiving:
+        cookie = f"{sessions.cookie}={sessions.make_session()}".encode()
         request = Request(
-            {"type": "http", "query_string": b"", "headers": [], "state": {"identity": WEB_PAGE}}
-        )
+            {
+                "type": "http", "query_string": b"", "headers": [(b"cookie", cookie)],
+                "state": {"identity": WEB_PAGE},
+            }
+        )  # fmt: skip
         tasks.start_soon(send_lines, site, request, sending)
         yield read
         tasks.cancel_scope.cancel()

@@ -34,7 +34,7 @@ async def doctor(
         alita doctor --clean
     """
     from alita_mcp.app.doctor import describe_findings, examine, examine_models
-    from alita_mcp.server.transports.local.servers import describe_server, find_servers
+    from alita_mcp.server.transports.local.servers import describe_server, find_endpoints
     from alita_mcp.settings import absolute_home, read_settings
 
     settings = read_settings()
@@ -45,7 +45,8 @@ async def doctor(
     with output.progress("doctor") as on_stage:
         found = await examine(settings, open_library(), on_stage, clean=clean)
         found["models"] = await examine_models(settings, on_stage)
-    found |= {"http": describe_token(settings), "servers": find_servers(absolute_home(settings.home))}
+    servers = [each for _, each in find_endpoints(absolute_home(settings.home))]
+    found |= {"http": describe_token(settings), "servers": servers}
     lines = ["alita {alita}, Python {python}, {platform}".format(**found)]
     for findings in describe_findings(found).values():
         lines += ["", *(line for finding in findings for line in finding_lines(finding))]

@@ -166,13 +166,8 @@ def change_clients(
         except AlitaError as failed:
             if not every:
                 raise
-            said = {
-                "client": known.name,
-                "state": "failed",
-                "error": str(failed),
-                "status": failed.exit_status,
-            }
-            found.append({**said, "text": f"✗ {known.title}: {failed}"})
+            said = {"error": str(failed), "status": failed.exit_status, "text": f"✗ {known.title}: {failed}"}
+            found.append({"client": known.name, "state": "failed", **said})
             continue
         verb = "removed" if change.after is None else "made" if change.before is None else "changed"
         state = f"{'would be' if dry_run else 'is'} {verb}" if change.is_change else "is unchanged"

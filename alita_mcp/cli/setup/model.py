@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from alita_mcp.cli.output import Output, has_terminal
@@ -91,7 +92,7 @@ def set_up_model(
     from alita_mcp.extras import require_extra
     from alita_mcp.models.keys import store_key
     from alita_mcp.models.trial import try_model
-    from alita_mcp.settings import absolute_home, key_from, read_settings
+    from alita_mcp.settings import absolute_home
     from alita_mcp.settings_file import change_settings_file
 
     home = absolute_home(settings.home)
@@ -122,11 +123,6 @@ def set_up_model(
         output.note(f"✓ model {chosen.name}: kept in {path}")
         if place:
             output.note(f"✓ key: kept in {place}")
-        if key and key_from(chosen.key_variable) not in (None, key):
-            output.note(f"warning: {chosen.key_variable} is set here, and goes before the stored key.")
-        after = read_settings()
-        if (after.model, after.model_base_url) != (chosen.name, chosen.base_url):
-            output.note("warning: ALITA_MODEL or ALITA_MODEL_BASE_URL is set here, and goes before the file.")
         return {"model": chosen.name, "base_url": chosen.base_url, "answered_as": answered, "key": place}
 
 
@@ -154,16 +150,12 @@ def ask_model(
             except UsageError as invalid:
                 output.note(f"✗ {invalid}")
 
-    def check_url(text: str) -> str:
-        return check_text(text.rstrip("/"), URL, "http://HOST:PORT/v1 or https://HOST/v1")
-
-    def check_name(text: str) -> str:
-        return check_text(text, NAME, "the name of a model, as the provider writes it")
-
+    check_url = partial(check_text, pattern=URL, expected="http://HOST:PORT/v1 or https://HOST/v1")
+    check_name = partial(check_text, pattern=NAME, expected="the name of a model, as the provider writes it")
     base_url, model = answers.base_url, answers.model
     if base_url is not None or answers.provider == "compatible":
         question = "Base URL, as in http://127.0.0.1:8000/v1"
-        base_url = settle("--base-url URL", question, base_url, check_url)
+        base_url = settle("--base-url URL", question, base_url, check_url).rstrip("/")
     if model is None and not can_ask:
         model = provider.model or None
     model = settle("--model NAME", "Model", model, check_name, default=provider.model)

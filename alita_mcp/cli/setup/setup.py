@@ -75,9 +75,8 @@ def setup(
         found["model"] = set_up_model(answers, settings, output, can_ask=can_ask)
     found["clients"] = set_up_clients(named, output, can_ask=can_ask)
     lines = [each["text"] for each in found["clients"]]
-    if not no_prepare and (
-        not can_ask or output.ask_yes("Prepare the sandbox now? It takes up to a minute, once.")
-    ):
+    prepares = "Prepare the sandbox now? It takes up to a minute, once."
+    if not no_prepare and (not can_ask or output.ask_yes(prepares)):
         found["prepared"], prepared = anyio.run(prepare_machine, output)
         lines += prepared
     failed = [each for each in found["clients"] if each["state"] == "failed"]

@@ -192,7 +192,12 @@ RAISE = (
     "DELETE FROM evidence WHERE name = :name AND version = :version",
     "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
     "UPDATE origin SET made_by = :made_by WHERE name = :name AND version = :version AND :made_by != ''",
-    "INSERT OR REPLACE INTO maker SELECT :name, :version, :owner WHERE :made_by != ''",
+    """
+    INSERT OR REPLACE INTO maker SELECT :name, :version, :owner WHERE :made_by != '' AND NOT EXISTS (
+        SELECT 1 FROM maker WHERE name = :name AND version = :version AND instr(owner, '/')
+        AND substr(owner, 1, instr(owner, '/')) != substr(:owner, 1, instr(:owner, '/'))
+    )
+    """,  # a tool stays with its team
     "DELETE FROM claim WHERE name = :name",
 )
 """Other evidence for a version; the other kinds of sandbox have not seen it yet."""

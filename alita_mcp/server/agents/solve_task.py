@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
+from alita_mcp.agent.task_budget import task_budget
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
-from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.agents.texts import solution_fields, solution_text
 from alita_mcp.server.client.scopes import principal_of
 from alita_mcp.server.elicitation import questions_to_person

@@ -16,12 +16,12 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
+from alita_mcp.agent.task_budget import task_budget
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.owners import ClientIdentity, Maker
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.api.problems import Refusal, problem_response
 from alita_mcp.server.api.requests import NewTask, read_new_task
 from alita_mcp.server.client.owner import read_principal

@@ -169,7 +169,7 @@ class SharedJobs(Jobs):
         answers = {key: answer for key, (_, answer) in job_rows.decode_answers(row).items()}
         # 1. The work is done here: others answer its questions, wish its end, or have taken it away.
         if not job.is_elsewhere:
-            if row["cancelled"] or row["attempt"] != self._attempts.get(job.id, row["attempt"]):
+            if row["cancelled"] or row["attempt"] > self._attempts.get(job.id, row["attempt"]):
                 job.scope.cancel()
             elif job.person is not None:
                 job.person.hear_answers(answers)
@@ -292,7 +292,7 @@ class SharedJobs(Jobs):
                 may_judge = now - began > DEAD_AFTER_S
                 if may_judge:
                     await self._rows.end_lost(job_rows.encode_failure(_LOST))
-                    await self._queue.retry_stalled(DEAD_AFTER_S)
+                    await self._queue.drop_stalled(DEAD_AFTER_S)
                 for row in await self._rows.find_unqueued(of_dead=may_judge):
                     await self._queue.add(row["tool"], row["id"])
             await anyio.sleep(HEARTBEAT_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import urlencode
@@ -10,15 +11,18 @@ from urllib.parse import urlencode
 import anyio
 import anyio.to_thread
 from anyio.abc import ObjectSendStream
+from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from alita_mcp.app.activity import LOST, Activity, Subscription
+from alita_mcp.app.activity import COMMAND_LINE, LOST, Activity, Kind, Subscription, show_detail, show_text
 from alita_mcp.app.app import App
-from alita_mcp.app.journal_activity import activity_of
+from alita_mcp.library.catalogue.use import FOUND_NOTHING, RAN_CODE
 from alita_mcp.library.library import Library
+from alita_mcp.library.rows import JournalRow
+from alita_mcp.owners import USER
 from alita_mcp.web.rendering import render, templates
 from alita_mcp.web.security import may_follow
 from alita_mcp.web.site import Site
@@ -35,6 +39,15 @@ SETTLED = timedelta(seconds=1)
 REMEMBERED = 2_000
 MAX_FILTER = 100
 TONES = {"busy": "under way", "ok": "went well", "warn": "worth a look", "bad": "failed"}
+JOURNAL: dict[str, tuple[Kind, str]] = {
+    "called": ("call", "message"),
+    "sandbox failed": ("call", "message"),
+    FOUND_NOTHING: ("search", "query"),
+    RAN_CODE: ("code", "error"),
+    "synthesis": ("synthesis", "reason"),
+}
+"""Events of the journal that tell of work, its kind, and the field that is the text of its line."""
+OUTCOMES = {"sandbox failed": "sandbox failed", FOUND_NOTHING: "none"}
 
 
 def routes(site: Site) -> list[Route]:
@@ -126,6 +139,32 @@ async def read_journal(library: Library, age: timedelta = timedelta()) -> list[A
     return list(filter(None, (activity_of(row) for row in reversed(rows) if row.time <= settled)))
 
 
+def activity_of(row: JournalRow) -> Activity | None:
+    """What a row of the journal tells, under the id that the feed gave it.
+
+    None for rows that are damaged, or tell of something else.
+    """
+    if row.event not in JOURNAL:
+        return None
+    kind, text = JOURNAL[row.event]
+    fields = dict(row.detail)
+    text = str(fields.pop(text, None) or "")
+    with suppress(ValidationError, ValueError):
+        return Activity(
+            id=fields.get("activity") or f"journal-{row.id}",
+            kind=kind,
+            outcome=show_text(OUTCOMES.get(row.event) or str(fields.get("status") or "failed")),
+            client=show_text(str(fields.get("client") or COMMAND_LINE)),
+            owner=str(fields.get("owner") or USER),
+            tool=show_text(row.name or ""),
+            text=show_text(text),
+            time=datetime.fromisoformat(row.time),
+            seconds=fields.get("seconds") or 0.0,
+            detail=show_detail(fields),
+        )
+    return None
+
+
 async def send_lines(site: Site, request: Request, sending: ObjectSendStream[ServerSentEvent]) -> None:
     """Sends the lines of a page each time that they change, until it is cancelled."""
     app = await site.app_of(request)
@@ -136,10 +175,12 @@ async def send_lines(site: Site, request: Request, sending: ObjectSendStream[Ser
         with app.activity.tell(subscription.add):
             tasks.start_soon(site.follow_others, subscription.add)
             sent = ""
-            while True:
+            while site.sessions.read(request):  # it ends with the token that opened it
                 if (text := template.render(board=board)) != sent:
                     await sending.send(ServerSentEvent(sent := text, event="works"))
                 await anyio.sleep(PAUSE_S)
                 with anyio.move_on_after(READ_JOURNAL_EVERY_S):
                     board.take(*await subscription.read())
                 board.take(await read_journal(app.library, SETTLED))
+        await sending.aclose()
+        await anyio.sleep_forever()  # the response ends now, and this with it

@@ -21,7 +21,8 @@ from starlette.routing import Route
 
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.runs.store import RunReader
-from alita_mcp.agent.values import RunProgress, Step, TaskBudget, TaskRequest
+from alita_mcp.agent.task_budget import task_budget
+from alita_mcp.agent.values import RunProgress, Step, TaskRequest
 from alita_mcp.app.app import App
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
@@ -129,17 +130,10 @@ def _save_files(sent: list[UploadFile], folder: Path) -> tuple[Path, ...]:
 
 
 def _read_task(task: str, files: tuple[Path, ...], app: App) -> TaskRequest:
-    limits = app.settings.limits
-    budget = TaskBudget(
-        steps=limits.task_steps,
-        tokens=limits.task_tokens,
-        usd=app.settings.budget_usd,
-        seconds=limits.task_seconds,
-    )
     if not task.strip():
         raise UsageError("There is no task.", hint="Say in plain words what you want to know or have made.")
     try:
-        return TaskRequest(task=task, files=files, budget=budget)
+        return TaskRequest(task=task, files=files, budget=task_budget(app.settings))
     except ValidationError:
         raise UsageError("The task is too long.", hint="Put long texts into a file.") from None
 

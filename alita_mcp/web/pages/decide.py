@@ -85,22 +85,16 @@ async def _decide_version(library: Library, form: FormData) -> str:
     name, digest, decision = (str(form.get(field, "")) for field in ("name", "digest", "decision"))
     version, seen = (read_version(form, field) or 0 for field in ("version", "seen"))
     shown = f"{name[:64]} v{version}"
-    found = next(
-        (
-            each.manifest
-            for each in await anyio.to_thread.run_sync(library.waiting_versions)
-            if (each.manifest.name, each.manifest.version, each.manifest.digest) == (name, version, digest)
-        ),
-        None,
-    )
+    waiting = [each.manifest for each in await anyio.to_thread.run_sync(library.waiting_versions)]
+    key = (name, version, digest)
+    found = next((each for each in waiting if (each.name, each.version, each.digest) == key), None)
     # What waits no longer (1) was approved by somebody else, as the calls below say, or (2) is something else by now.
     if found is None and library.entry(name) and library.tools.approval(name, digest) is None:
         raise not_as_seen_error(name)
     if decision == "refuse":
         await library.refuse(name, version, digest, ORIGIN)
-        return (
-            f"{shown} was refused. It stays without grants; `alita approve {name[:64]}` gives them after all."
-        )
+        after_all = f"`alita approve {name[:64]}` gives them after all"
+        return f"{shown} was refused. It stays without grants; {after_all}."
     if decision != "approve":
         return f"{shown} stays to be decided."
     hosts = str(form.get("hosts", "")).replace(",", " ").split()

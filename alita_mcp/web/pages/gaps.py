@@ -22,7 +22,7 @@ def routes(site: Site) -> list[Route]:
 
     async def show(request: Request) -> Response:
         app = await site.app_of(request)
-        gaps, programs = await app.library.find_gaps(GAPS), app.code.list_recurring()
+        gaps, programs = await app.library.find_gaps(GAPS), app.code.hints.list_recurring()
         return render(request, "gaps.html", gaps=gaps, programs=programs, has_model=app.tasks.has_model)
 
     async def make(request: Request) -> Response:
@@ -33,7 +33,7 @@ def routes(site: Site) -> list[Route]:
             raise UsageError("There is no description.", hint="Say what the tool should do.")
         wanted = SynthesisRequest(description=description, made_by=Maker(WEB_PAGE.client), client=WEB_PAGE)
         if "program" in form:
-            programs = {each.runs[-1]: each for each in app.code.list_recurring()}
+            programs = {each.runs[-1]: each for each in app.code.hints.list_recurring()}
             program, name = programs.get(str(form["program"])), str(form.get("name", "")).strip()
             if program is None:
                 raise UsageError("This program is forgotten.", hint="Run it again with run_code.")

@@ -18,7 +18,6 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from alita_mcp.app.app import App
-from alita_mcp.app.calls import ToolRunResult
 from alita_mcp.errors import InvalidArguments, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue.use import Use
 from alita_mcp.library.grants.effective_grants import in_words
@@ -93,11 +92,16 @@ def routes(site: Site) -> list[Route]:
         async with app.preparation.report(ignore_stage):
             answer = await app.run_tool(name, arguments, version, identity=request.state.identity)
         value = answer.structured_content if answer.is_image else answer.result.value
+        picture = ""
+        if answer.is_image:  # browsers run and load nothing that an SVG names
+            image = answer.result.value
+            media_type = "image/png" if image["format"] == "png" else "image/svg+xml"
+            picture = f"data:{media_type};base64,{base64.b64encode(decode_image(image)).decode()}"
         return render(
             request,
             "_call.html",
             answer=answer,
-            picture=_picture_of(answer),
+            picture=picture,
             text=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2),
             seconds=round(time.monotonic() - began, 1),
             most=MAX_SHOWN,
@@ -175,11 +179,3 @@ def read_form(schema: Schema, form: Mapping[str, Any]) -> dict[str, Any]:
                 hint='Lists are written as in ["a", "b"], objects as in {"key": 1}.',
             ) from broken
     return arguments
-
-
-def _picture_of(answer: ToolRunResult) -> str:
-    """The URL of the image that a tool returned; browsers run and load nothing that an SVG names."""
-    if not answer.is_image:
-        return ""
-    media_type = "image/png" if answer.result.value["format"] == "png" else "image/svg+xml"
-    return f"data:{media_type};base64,{base64.b64encode(decode_image(answer.result.value)).decode()}"

@@ -118,8 +118,7 @@ class Pages:
         except AlitaError as failed:
             from alita_mcp.server.api.problems import Refusal
 
-            refusal = Refusal(503, "unavailable", failed.message, failed.hint)
-            app = refusal.response()
+            app = Refusal(503, "unavailable", failed.message, failed.hint).response()
         await app(scope, receive, send)
 
     async def _load(self) -> tuple[Sessions, ASGIApp]:
@@ -136,14 +135,10 @@ class Pages:
                 from alita_mcp.web.security import Sessions
                 from alita_mcp.web.site import Site
 
-                home = absolute_home(self._settings.home)
                 secret = f"{key} {token}".encode()  # whoever changes one of them ends all sessions
                 sessions = Sessions(secret, token=token if self._takes_token else None, tokens=self._tokens)
-                site = Site(
-                    app=self._shared.get,
-                    sessions=sessions,
-                    follow_others=partial(follow_servers, home),
-                )
+                follow = partial(follow_servers, absolute_home(self._settings.home))
+                site = Site(app=self._shared.get, sessions=sessions, follow_others=follow)
                 self._loaded = sessions, routes.ui_application(site)
             return self._loaded
 

@@ -16,13 +16,11 @@ from alita_mcp.server.transports.local.launcher import START_WITHIN_S, Launcher
 STOP_WITHIN_S = 5.0
 
 
-def find_servers(home: Path) -> list[dict[str, Any]]:
-    """What each server of a home says of itself (`LocalClients.describe`), or the `problem` of one that does not."""
-    return [server for _, server in find_endpoints(home)]
-
-
 def find_endpoints(home: Path, besides: Collection[str] = ()) -> list[tuple[Endpoint, dict[str, Any]]]:
-    """The endpoints at which servers of a home listen, and what each says of itself; none of the names `besides`."""
+    """The endpoints at which servers of a home listen; none of the names `besides`.
+
+    With each, what its server says of itself (`LocalClients.describe`), or the `problem` of one that does not.
+    """
     found: list[tuple[Endpoint, dict[str, Any]]] = []
     try:
         known = [endpoint for endpoint in endpoints() if endpoint.name not in besides]
@@ -89,9 +87,6 @@ def describe_server(server: dict[str, Any]) -> list[str]:
     ]
     if not server["clients"]:
         lines[0] += ", no clients"
-    pages = server.get("pages")  # servers of earlier versions have none
-    if pages and pages["address"]:
-        lines.append(f"  pages at http://{pages['address']}/ui, {pages['open']} open")
     return lines
 
 
