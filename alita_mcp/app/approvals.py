@@ -43,6 +43,7 @@ class Approvals:
         # Case 1: the person answered already, or the policy lets nobody ask.
         if waiting.asked or self._settings.policy != "ask":
             return None
+        await self._library.look_again()  # another server may have published it just now
         try:
             stored = await self._library.read(waiting.tool, waiting.version)
         except AlitaError:

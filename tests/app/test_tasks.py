@@ -62,6 +62,17 @@ async def test_code_reads_the_files_of_the_task_and_changes_none_of_them(
     assert not (folder / "new.txt").exists()
 
 
+async def test_a_task_of_a_client_that_may_make_no_tool_makes_none(settings: Settings) -> None:
+    solution = await solved(
+        settings,
+        TaskRequest(task="Add.", makes_tools=False),
+        asks("build_tool", description="Adds.", name="add_up", reason="again"),
+        asks("finish", answer="no", solved=False),
+    )
+    assert not solution.steps[0].ok
+    assert "insufficient_scope" in solution.steps[0].observation
+
+
 async def test_code_of_a_task_without_files_reaches_none(settings: Settings) -> None:
     solution = await solved(
         settings,

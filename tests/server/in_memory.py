@@ -37,7 +37,10 @@ def builder(settings: Settings, standard: Callable[[Settings], Sandbox] = InProc
     def built(**options: Any) -> DualEraServer:
         changed = settings.model_copy(update=options.pop("settings", {}))
         sandbox = options.pop("sandbox", None) or standard(changed)
-        opener = partial(open_app, changed, admit=admit, sandbox=sandbox)
+        serves = bool(changed.library_url)  # it shares its jobs
+        opener = partial(
+            open_app, changed, admit=admit, sandbox=sandbox, serves=serves, model=options.pop("model", None)
+        )
         return build_server(changed, open_app=opener, **options)
 
     return built

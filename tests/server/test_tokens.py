@@ -12,19 +12,27 @@ import anyio
 import httpx
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
+from mcp.client.extension import advertise
 from mcp.client.streamable_http import streamable_http_client
 
 from alita_mcp.cli.main import main
-from alita_mcp.settings import Settings
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.server.tasks import EXTENSION
+from alita_mcp.settings import FixedLimits, Settings
+from tests.app.test_tasks import asks
 from tests.postgres_cluster import PostgresServer
 from tests.server.connections import SHOUT, client_of, request_for
-from tests.server.in_memory import Build, called, names_of, succeeded, text_of
+from tests.server.in_memory import Build, called, finished, names_of, raw, succeeded, text_of
 from tests.server.processes import PATIENCE_S
+from tests.server.test_elicitation import FETCH_ITEM, OTHER, YES, Fetching, Person, task_that_asks
 from tests.server.test_http import HEADERS, POST, TOKEN, listening, with_token
 from tests.web.visiting import csrf_token
 
 pytestmark = [pytest.mark.postgres, pytest.mark.extra("team")]
+FETCH_OTHER = OTHER | {"needs": FETCH_ITEM["needs"]}
+GIVEN = YES.model_dump(by_alias=True, mode="json", exclude_none=True)
+with_forms = pytest.mark.parametrize("replicas", [{"elicit": True}], indirect=True, ids=["forms"])
 
 
 @dataclass
@@ -33,6 +41,7 @@ class Replicas:
 
     urls: list[str]
     alita: Callable[..., str]
+    servers: list[Any]
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def token(self, name: str, team: str, *scopes: str, subject: str = "ann") -> str:
@@ -47,15 +56,17 @@ class Replicas:
         ]
         return self.alita("token", *words).strip()
 
-    async def client(self, token: str, era: str = "modern", place: int = 0) -> Client:
+    async def client(self, token: str, era: str = "modern", place: int = 0, **options: Any) -> Client:
         headers = {"authorization": f"Bearer {token}"}
         http = await self.stack.enter_async_context(
-            httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(PATIENCE_S))
+            httpx2.AsyncClient(
+                headers=headers, timeout=httpx2.Timeout(PATIENCE_S), event_hooks={"request": [name_task]}
+            )
         )
         await self.until(place, token, 200)
         over = streamable_http_client(self.urls[place], http_client=http)
         return await self.stack.enter_async_context(
-            Client(over, mode="legacy" if era == "legacy" else "auto")
+            Client(over, mode="legacy" if era == "legacy" else "auto", **options)
         )
 
     async def status(self, place: int, token: str) -> int:
@@ -72,12 +83,22 @@ class Replicas:
                 await anyio.sleep(0.02)
 
 
+async def name_task(request: httpx2.Request) -> None:
+    """Names the task of a request in its header, as the protocol of tasks wants it."""
+    if task := json.loads(request.content or b"{}").get("params", {}).get("taskId"):
+        request.headers["mcp-name"] = task
+
+
 @pytest.fixture
 async def replicas(
     build: Build, settings: Settings, postgres_url: str, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, request: pytest.FixtureRequest,
 ) -> AsyncIterator[Replicas]:  # fmt: skip
+    """Two servers; `with_forms` gives them settings, and a sandbox of which tools can fetch."""
     from pydantic import SecretStr
+
+    changes: dict[str, Any] = {**getattr(request, "param", {})}
+    model = changes.pop("model", None)
 
     def alita(*words: str) -> str:
         with monkeypatch.context() as patched:
@@ -87,12 +108,14 @@ async def replicas(
         return capsys.readouterr().out
 
     async with AsyncExitStack() as stack:
-        urls = []
+        urls, servers = [], []
         for number in range(2):
-            changes = {"library": SecretStr(postgres_url), "home": tmp_path / f"replica{number}"}
+            changes = changes | {"library": SecretStr(postgres_url), "home": tmp_path / f"replica{number}"}
             changed = with_token(settings.model_copy(update=changes))
-            urls.append(await stack.enter_async_context(listening(changed, server=build(settings=changes))))
-        made = Replicas(urls, alita)
+            sandbox = Fetching() if "elicit" in changes else None
+            servers.append(build(settings=changes, sandbox=sandbox, model=model))
+            urls.append(await stack.enter_async_context(listening(changed, server=servers[-1])))
+        made = Replicas(urls, alita, servers)
         async with made.stack:
             yield made
 
@@ -150,6 +173,116 @@ async def test_each_scope_opens_what_it_names(replicas: Replicas, era: str) -> N
             assert text_of(answer).startswith(f"insufficient_scope: this token lacks the scope `{scope}`."), (
                 tool
             )
+
+
+@with_forms
+@pytest.mark.both_eras
+async def test_the_person_at_a_token_with_approve_grants_and_at_another_is_not_asked(
+    replicas: Replicas, era: str
+) -> None:
+    """Also of what another server made, of which this one has not heard yet."""
+    other, person = Person(), Person()
+    asked, maker = [await each.shared.get() for each in replicas.servers]
+    asked.jobs.take_no_more()
+    asked.library._store.catalogue._id = maker.library._store.catalogue._id  # so notices of it are not heard
+    client = await replicas.client(replicas.token("a", "red"), era, elicitation_callback=other)
+    assert (await succeeded(client, "synthesize_tool", **FETCH_OTHER))["status"] == "needs_approval"
+    token = replicas.token("b", "red", "call", "make", "approve")
+    client = await replicas.client(token, era, elicitation_callback=person)
+    answer = await succeeded(client, "synthesize_tool", **FETCH_ITEM)
+    assert (answer["status"], answer["permissions"]) == ("created", ["network api.example.org"])
+    assert "fetch_item" in await names_of(client)
+    assert (len(other.asked), len(person.asked)) == (0, 1)
+
+
+async def two_of_one_person(replicas: Replicas) -> tuple[Client, Client]:
+    """Clients with the same owner, whose jobs and tasks belong to both: with `approve`, and without."""
+    options: dict[str, Any] = {
+        "elicitation_callback": Person(),
+        "extensions": [advertise(EXTENSION)],
+    }
+    strong = await replicas.client(replicas.token("b", "red", "call", "make", "approve"), **options)
+    return strong, await replicas.client(replicas.token("a", "red"), **options)
+
+
+@with_forms
+async def test_a_state_that_is_forged_or_of_a_token_with_approve_grants_nothing(replicas: Replicas) -> None:
+    strong, weak = await two_of_one_person(replicas)
+    call = {"name": "synthesize_tool", "arguments": FETCH_ITEM}
+    asked = await raw(strong, "tools/call", **call)
+    assert asked["resultType"] == "input_required", asked
+    answers = dict.fromkeys(asked["inputRequests"], GIVEN)
+    for state in (asked["requestState"], '{"job": "a", "round": "b", "rounds": 0}'):
+        with pytest.raises(MCPError):
+            await raw(weak, "tools/call", **call, requestState=state, inputResponses=answers)
+    assert "fetch_item" not in await names_of(weak)
+    done = await raw(strong, "tools/call", **call, requestState=asked["requestState"], inputResponses=answers)
+    assert done["structuredContent"]["status"] == "created"
+
+
+@pytest.mark.parametrize(
+    "replicas", [{"elicit": True, "limits": FixedLimits(answer_within_s=0.01)}], indirect=True, ids=["tasks"]
+)
+async def test_an_answer_to_a_task_by_a_token_without_approve_grants_nothing(replicas: Replicas) -> None:
+    strong, weak = await two_of_one_person(replicas)
+    task, key = await task_that_asks(strong)
+    with pytest.raises(MCPError, match="insufficient_scope"):
+        await raw(weak, "tasks/update", taskId=task, inputResponses={key: GIVEN})
+    assert (await raw(strong, "tasks/get", taskId=task))["status"] == "input_required"
+    assert "fetch_item" not in await names_of(weak)
+    await raw(strong, "tasks/update", taskId=task, inputResponses={key: GIVEN})
+    assert (await finished(strong, task))["result"]["structuredContent"]["status"] == "created"
+
+
+@pytest.mark.parametrize(
+    "replicas",
+    [
+        {
+            "limits": FixedLimits(task_plans=0),
+            "model": ScriptedModel(
+                [
+                    asks("build_tool", description="Adds.", name="add_up", reason="again"),
+                    asks("finish", answer="no", solved=False),
+                ]
+            ),
+        }
+    ],
+    indirect=True,
+    ids=["model"],
+)
+async def test_a_task_of_a_token_without_make_makes_no_tool(replicas: Replicas) -> None:
+    client = await replicas.client(replicas.token("a", "red", "call"))
+    told = await succeeded(client, "solve_task", task="Add.")
+    while told["status"] == "working":
+        told = await succeeded(client, "solve_task", job_id=told["job_id"])
+    assert (told["answer"], told["calls"], told["tools_made"]) == ("no", 2, []), "no model wrote any code"
+    assert "add_up" not in await names_of(client)
+
+
+@with_forms
+@pytest.mark.parametrize(("scopes", "status"), [(("call", "make"), 403), (("approve",), 303)])
+async def test_a_session_of_a_token_with_approve_grants_at_the_page_and_another_does_not(
+    replicas: Replicas, scopes: tuple[str, ...], status: int
+) -> None:
+    maker = await replicas.client(replicas.token("maker", "red"))
+    assert (await succeeded(maker, "synthesize_tool", **FETCH_ITEM))["status"] == "needs_approval"
+    token, stranger = (
+        replicas.token("page", "red", *scopes, subject="alf"),
+        replicas.token("x", "blue", "approve"),
+    )
+    app = await replicas.servers[0].shared.get()
+    await app.library.look_again()
+    form: dict[str, Any] = {"name": "fetch_item", "version": "1", "seen": "1", "decision": "approve"}
+    form["digest"] = app.library.entry("fetch_item").manifest.digest
+    for text, expected, grants in ((stranger, 404, False), (token, status, status == 303)):
+        await replicas.until(0, text, 200)
+        base = replicas.urls[0].removesuffix("/mcp")
+        async with httpx.AsyncClient(base_url=base, timeout=PATIENCE_S) as browser:
+            await browser.post("/ui/enter", data={"code": text})
+            form["csrf_token"] = csrf_token((await browser.get("/ui/library")).text)
+            done = await browser.post("/ui/decide/version", data=form)
+        assert done.status_code == expected, done.text
+        assert ("fetch_item" in await names_of(maker)) == grants
 
 
 async def test_teams_see_nothing_of_each_other_by_any_door(replicas: Replicas) -> None:
