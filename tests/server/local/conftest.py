@@ -58,11 +58,12 @@ class User:
 
     def servers(self) -> list[psutil.Process]:
         """Their shared servers that live."""
-        return [
-            each
-            for each in self.processes()
-            if "alita_mcp.server.transports.local.process" in " ".join(each.cmdline())
-        ]
+        found = []
+        for each in self.processes():
+            with suppress(psutil.Error):  # it ended meanwhile
+                if "alita_mcp.server.transports.local.process" in " ".join(each.cmdline()):
+                    found.append(each)
+        return found
 
     async def server(self) -> psutil.Process:
         """Their only one; of several that are started at once all but one end."""
