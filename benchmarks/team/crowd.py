@@ -39,6 +39,8 @@ class Crowd:
     """Number of a tool → when its publication was acknowledged."""
     jobs: dict[str, int] = field(default_factory=dict)
     """Id of each job that was acknowledged → its number."""
+    failed: set[str] = field(default_factory=set)
+    """Jobs that were answered with an error: what they were to do is asked for again, as a whole."""
     solved: dict[int, str] = field(default_factory=dict)
     broken: list[tuple[float, str]] = field(default_factory=list)
     """When a connection broke, or the balancer had no server: nothing was acknowledged."""
@@ -124,11 +126,16 @@ class Crowd:
         self, client: Client, tool: str, request: dict[str, Any], number: int
     ) -> dict[str, Any]:
         """The outcome of a synthesis or task; one that was acknowledged is asked for until it is there."""
-        job = next((job for job, of in self.jobs.items() if of == number), None)
-        told = await self.answer(client, tool, {"job_id": job} if job else request)
-        while told.get("status") == "working":
-            self.jobs[told["job_id"]] = number
-            told = await self.answer(client, tool, {"job_id": told["job_id"]})
+        job = next((job for job, of in self.jobs.items() if of == number and job not in self.failed), "")
+        try:
+            told = await self.answer(client, tool, {"job_id": job} if job else request)
+            while told.get("status") == "working":
+                job = told["job_id"]
+                self.jobs[job] = number
+                told = await self.answer(client, tool, {"job_id": job})
+        except Refused:
+            self.failed.add(job)
+            raise
         return told
 
     async def answer(self, client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,6 @@ async def wait_for_status(client: httpx.AsyncClient, url: str, status: int) -> b
     return True
 
 
-@pytest.mark.exhaustive
 async def test_a_killed_server_loses_nothing_that_was_acknowledged(team: Team) -> None:
     async with at_work(team, callers=4, makers=2) as crowd:
         await until(further(crowd, call_or_search=20, make=2))
@@ -68,7 +67,6 @@ async def test_a_killed_server_loses_nothing_that_was_acknowledged(team: Team) -
     assert len(crowd.broken) <= 6, "only what was under way there"
 
 
-@pytest.mark.exhaustive
 async def test_while_postgresql_is_away_calls_go_on_and_nothing_is_half_done(
     team: Team, postgres_server: PostgresServer
 ) -> None:
