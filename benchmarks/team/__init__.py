@@ -41,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=20.0,
         help="of each window of throughput (default 20; 0: none)",
     )
+    parser.add_argument(
+        "--tools", type=int, default=0, help="in the library whose throughput is measured (default 0)"
+    )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -76,11 +79,11 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
                 result["proof"] = await prove(team, postgres, model, options)
         if options.service_seconds:
             result["service"] = await measure_service(
-                Path(name), postgres, options.replicas, options.service_seconds, settings
+                Path(name), postgres, options.replicas, options.service_seconds, options.tools, settings
             )
-            result["capacity"] = capacity.estimate(
-                capacity.LARGE, capacity.Demands(**result["service"]["demands"])
-            )
+            demands = capacity.Demands(**result["service"]["demands"])
+            large = capacity.Extent(tools=options.tools, clients=1_000, replicas=50)
+            result["capacity"] = capacity.estimate(large, demands)
     found = result.get("proof", {})
     result["not_met"] = [
         name for name, most in GOALS.items() if found and (found[name] is None or found[name] > most)

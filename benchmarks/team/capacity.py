@@ -46,9 +46,6 @@ class Extent(Value):
     """Most that one server opens."""
 
 
-LARGE = Extent(tools=100_000, clients=1_000, replicas=50)
-
-
 def estimate(extent: Extent, demands: Demands) -> dict[str, Any]:
     """Utilization of each part, highest first, and how many clients saturate each."""
     calls, tools = extent.clients * extent.calls_each_s, extent.clients * extent.tools_each_s

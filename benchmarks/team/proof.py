@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -62,8 +63,10 @@ async def prove(
 async def publish_first(crowd: Crowd) -> None:
     """A tool for those who call before anybody made one."""
     with anyio.fail_after(MAKE_WITHIN_S):
-        async with connect(crowd.address) as client:
-            await crowd.make(client, 1)
+        while not crowd.published and not crowd.wrong:
+            with suppress(Lost):  # the balancer does not know its servers yet
+                async with connect(crowd.address) as client:
+                    await crowd.make(client, 1)
     if crowd.wrong:
         raise timing.ContenderFailed(crowd.wrong[0])
 

@@ -14,7 +14,9 @@ import anyio.to_thread
 import psutil
 
 from benchmarks.calls import timing
+from benchmarks.load.client import connect
 from benchmarks.load.servers import MeasuredServer
+from benchmarks.team import author
 from benchmarks.team.crowd import Crowd
 from benchmarks.team.proof import publish_first
 from tests.postgres_cluster import PostgresServer
@@ -26,6 +28,25 @@ TURNS = 3
 HOLDERS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
 SAMPLE_S = 0.02
 WARM_S = 2.0
+FILLED_WITHIN_S = 900.0
+FILL = """
+SET search_path = alita;
+BEGIN;
+CREATE TEMP TABLE filler ON COMMIT DROP AS
+    SELECT 'filler_' || n AS name, n FROM generate_series(1, {count}) AS n;
+INSERT INTO tool (name, current, created_at) SELECT f.name, 1, t.created_at FROM filler f, tool t
+    WHERE t.name = '{first}';
+INSERT INTO version (name, version, manifest, digest, seal)
+    SELECT f.name, 1, replace(replace(v.manifest, v.name, f.name), 'number 1', 'number ' || f.n), v.digest, v.seal
+    FROM filler f, version v WHERE v.name = '{first}';
+INSERT INTO evidence (name, version, sandbox, recorded_at, lock)
+    SELECT f.name, 1, e.sandbox, e.recorded_at, e.lock FROM filler f, evidence e
+    WHERE e.name = '{first}';
+INSERT INTO changed (name) SELECT name FROM filler;
+SELECT pg_notify('alita_library', '');
+COMMIT
+"""
+"""Copies of one tool of a library, under other names."""
 
 
 @dataclass
@@ -45,9 +66,14 @@ class Window:
 
 
 async def measure_service(
-    folder: Path, postgres: PostgresServer, replicas: int, seconds: float, settings: dict[str, str]
+    folder: Path,
+    postgres: PostgresServer,
+    replicas: int,
+    seconds: float,
+    tools: int,
+    settings: dict[str, str],
 ) -> dict[str, Any]:
-    """One server and several in turns: first they are called, then they make tools."""
+    """One server and several in turns, of libraries with so many tools: first they are called, then they make tools."""
     windows = {(kind, count): Window() for kind in ("calls", "tools") for count in (1, replicas)}
     with ExitStack() as stack:
         teams = {}
@@ -55,6 +81,8 @@ async def measure_service(
             url = postgres.make_database()
             teams[count] = stack.enter_context(running_team(folder / f"team-{count}", url, count, **settings))
             await publish_first(Crowd(teams[count].address))
+            if tools:
+                await _fill(teams[count], postgres, tools)
         for turn in range(TURNS):
             for (kind, count), window in windows.items():
                 sys.stderr.write(f"{kind}, {count} servers, turn {turn + 1} of {TURNS}\n")
@@ -87,6 +115,26 @@ def _extra(shared_s: float, alone_s: float, replicas: int) -> float:
     return max(0.0, shared_s - alone_s) / max(1, replicas - 1)
 
 
+async def _fill(team: Team, postgres: PostgresServer, tools: int) -> None:
+    """Adds so many tools to a library; returns when each server finds the last of them."""
+    sys.stderr.write(f"{tools} tools for {len(team.replicas)} servers\n")
+    await anyio.to_thread.run_sync(
+        postgres.execute, FILL.format(count=tools, first=author.tool_name(1)), team.library
+    )
+    watch = timing.Stopwatch()
+    with anyio.fail_after(FILLED_WITHIN_S):
+        for replica in team.replicas:
+            asking = Crowd(replica.address)
+            while True:
+                async with connect(replica.address) as client:
+                    words = {"query": f"Adds two integers and the number {tools}."}
+                    found = await asking.answer(client, "search_capabilities", words)
+                if f"filler_{tools}" in str(found):
+                    break
+                await anyio.sleep(0.5)
+    sys.stderr.write(f"found on all of them after {watch.seconds:.1f} s\n")
+
+
 async def _measure_window(
     window: Window, kind: str, team: Team, postgres: PostgresServer, seconds: float, turn: int
 ) -> None:
@@ -102,7 +150,7 @@ async def _measure_window(
             watching.start_soon(_sample, window, postgres, team.library)
             done, watch = crowd.done.total(), timing.Stopwatch()
             used = sum(each.cpu_seconds() for each in servers), database.cpu_seconds()
-            while watch.seconds < seconds:
+            while watch.seconds < seconds or crowd.done.total() == done:
                 await anyio.sleep(0.5)
                 now = sum(each.cpu_seconds() for each in servers), database.cpu_seconds()
             window.done += crowd.done.total() - done
