@@ -8,44 +8,21 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
-from typing import NamedTuple
 
 from psycopg.sql import SQL
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.postgres.database import SCHEMA, Connection, Database
+from alita_mcp.postgres.database import SCHEMA, Database
 
 LOCK = 0x0A117A
 """Key of the advisory lock that one server holds while it migrates."""
-_READABLE_FROM = re.compile(r"-- readable from (\d+)")
 
 
-class Migration(NamedTuple):
-    """One file."""
-
-    number: int
-    name: str
-    sql: str
-
-    @property
-    def readable_from(self) -> int:
-        """The newest number that a server must know to work with the schema after it; 0: any."""
-        said = _READABLE_FROM.match(self.sql)
-        return int(said[1]) if said else 0
-
-
-def read_migrations() -> list[Migration]:
-    """The migrations of this version, in order."""
-    found = [
-        Migration(
-            int(place.name[:4]),
-            place.name.removesuffix(".sql"),
-            place.read_text(encoding="utf-8"),
-        )
-        for place in files("alita_mcp.postgres").joinpath("migrations").iterdir()
-        if re.fullmatch(r"\d{4}_\w+\.sql", place.name)
-    ]
-    return sorted(found)
+def read_migrations() -> dict[int, str]:
+    """Number → SQL of the migrations of this version, in order."""
+    places = files("alita_mcp.postgres").joinpath("migrations").iterdir()
+    found = {place.name: place for place in places if re.fullmatch(r"\d{4}_\w+\.sql", place.name)}
+    return {int(name[:4]): found[name].read_text(encoding="utf-8") for name in sorted(found)}
 
 
 def migrate(database: Database) -> None:
@@ -57,40 +34,24 @@ def migrate(database: Database) -> None:
     known = read_migrations()
     with database.transaction() as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-        applied = _applied(connection)
-        _refuse_newer(applied, max((each.number for each in known), default=0))
-        for migration in known:
-            if migration.number not in applied:
-                connection.execute(SQL(migration.sql))  # a file of the package
-                connection.execute(
-                    "INSERT INTO migration (number, name, readable_from) VALUES (%s, %s, %s)",
-                    (migration.number, migration.name, migration.readable_from),
-                )
-
-
-def _applied(connection: Connection) -> dict[int, int]:
-    """Number → `readable_from` of what was applied; makes schema and table where there are none."""
-    row = connection.execute("SELECT to_regclass(%s) AS known", (f"{SCHEMA}.migration",)).fetchone()
-    if row is None or row["known"] is None:
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        connection.execute(
-            """
-            CREATE TABLE migration (
-                number integer PRIMARY KEY,
-                name text NOT NULL,
-                readable_from integer NOT NULL,
-                applied_at timestamptz NOT NULL DEFAULT now()
+        row = connection.execute("SELECT to_regclass(%s) AS found", (f"{SCHEMA}.migration",)).fetchone()
+        if row is None or row["found"] is None:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            connection.execute(
+                "CREATE TABLE migration (number integer PRIMARY KEY, readable_from integer NOT NULL)"
             )
-            """
-        )
-    rows = connection.execute("SELECT number, readable_from FROM migration")
-    return {row["number"]: row["readable_from"] for row in rows}
-
-
-def _refuse_newer(applied: dict[int, int], newest_known: int) -> None:
-    least = max(applied.values(), default=0)
-    if least > newest_known:
-        raise LibraryError(
-            f"The library's schema is number {max(applied)}; this version knows {newest_known} and needs {least}.",
-            hint="Upgrade alita-mcp-server. Nothing was changed.",
-        )
+        rows = connection.execute("SELECT number, readable_from FROM migration")
+        applied = {row["number"]: row["readable_from"] for row in rows}
+        newest, needed = max(known), max(applied.values(), default=0)
+        if needed > newest:
+            raise LibraryError(
+                f"The library's schema is number {max(applied)}; this version knows {newest} and needs {needed}.",
+                hint="Upgrade alita-mcp-server. Nothing was changed.",
+            )
+        for number, sql in known.items():
+            if number not in applied:
+                connection.execute(SQL(sql))  # a file of the package
+                said = re.match(r"-- readable from (\d+)", sql)
+                connection.execute(
+                    "INSERT INTO migration VALUES (%s, %s)", (number, int(said[1]) if said else 0)
+                )

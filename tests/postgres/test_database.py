@@ -14,7 +14,7 @@ from alita_mcp.errors import LibraryError
 from alita_mcp.postgres import database as database_module
 from alita_mcp.postgres import migrations
 from alita_mcp.postgres.database import Database
-from alita_mcp.postgres.migrations import Migration, migrate
+from alita_mcp.postgres.migrations import migrate
 from tests.postgres_cluster import PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.extra("team")]
@@ -42,7 +42,7 @@ def test_servers_that_migrate_at_once_do_so_once(postgres_url: str, database: Da
     migrate(database)
     with database.transaction() as connection:
         rows = connection.execute("SELECT number FROM migration ORDER BY number").fetchall()
-    assert [row["number"] for row in rows] == [each.number for each in migrations.read_migrations()]
+    assert [row["number"] for row in rows] == [*migrations.read_migrations()]
     for each in others:
         each.close()
 
@@ -53,7 +53,7 @@ def test_a_newer_schema_is_left_as_it_is(
 ) -> None:
     ours = migrations.read_migrations()
     sql = f"-- readable from {readable_from}\nCREATE TABLE of_a_newer_version (x text)"
-    monkeypatch.setattr(migrations, "read_migrations", lambda: [*ours, Migration(9_000, "9000_newer", sql)])
+    monkeypatch.setattr(migrations, "read_migrations", lambda: {**ours, 9_000: sql})
     migrate(database)
     monkeypatch.setattr(migrations, "read_migrations", lambda: ours)
     if is_refused:
@@ -66,9 +66,9 @@ def test_a_newer_schema_is_left_as_it_is(
 
 
 def test_a_migration_that_fails_changes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = Migration(9_000, "9000_broken", "CREATE TABLE half (x text); SELECT 1 / 0;")
+    broken = {9_000: "CREATE TABLE half (x text); SELECT 1 / 0;"}
     with monkeypatch.context() as patched:
-        patched.setattr(migrations, "read_migrations", lambda: [broken])
+        patched.setattr(migrations, "read_migrations", lambda: broken)
         with pytest.raises(LibraryError, match="division by zero"):
             migrate(database)
     migrate(database)

@@ -103,7 +103,7 @@ async def test_a_newer_schema_stops_newcomers_of_an_older_version_alone(
     team: Team, postgres_server: PostgresServer
 ) -> None:
     async with at_work(team, callers=2) as crowd:
-        newer = "INSERT INTO alita.migration (number, name, readable_from) VALUES (9000, 'newer', 9000)"
+        newer = "INSERT INTO alita.migration (number, readable_from) VALUES (9000, 9000)"
         postgres_server.execute(newer, team.library)
         await until(further(crowd, call_or_search=20))
         older = team.add()
