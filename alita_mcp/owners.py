@@ -86,8 +86,8 @@ def choose_surplus(
 ) -> list[T]:
     """Items that are too many, or too large together, of items with owners and sizes, the oldest first.
 
-    Each owner has a fair share of the room, of which nobody else takes a part. The `owner` who needs room loses its own
-    oldest items while it holds more than that, and otherwise the owner that holds most.
+    Each owner has a fair share of the room, at least one item, of which nobody else takes a part. The `owner` who needs
+    room loses its own oldest items while it holds more than that, and otherwise the owner that holds most.
     """
     queues: defaultdict[str, deque[tuple[T, int]]] = defaultdict(deque)
     counts: Counter[str] = Counter()
@@ -99,7 +99,7 @@ def choose_surplus(
     surplus = []
     for held, limit in ((counts, most), (sizes, most_bytes)):
         while held.total() > max(0, limit):
-            has_more = held[owner] * len(queues) > limit
+            has_more = held[owner] * len(queues) > max(limit, len(queues))
             loser = owner if has_more else max(held, key=held.__getitem__)
             item, size = queues[loser].popleft()
             counts[loser] -= 1

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from alita_mcp.library.storage import Storage
 
-TABLES = {
-    "kept": ("owner", "name", "content"), "run": ("owner", "request", "summary"),
-    "run_event": ("line",), "run_file": ("name", "content"),
-}  # fmt: skip
+TABLES = {"kept": ("owner", "name", "content")}
 
 
 def everything_in(storage: Storage) -> bytes:

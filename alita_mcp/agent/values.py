@@ -144,6 +144,8 @@ RunStatus = Literal["running", "finished", "stopped", "died"]
 class RunSummary(Value):
     """One run in a line."""
 
+    model_config = ConfigDict(extra="ignore")  # as Step
+
     run: str
     task: str
     at: str

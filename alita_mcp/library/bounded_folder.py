@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from alita_mcp.file_locks import hold_lock
 from alita_mcp.library.disk import read_plain_file
 from alita_mcp.machine import unusable
 from alita_mcp.owners import USER, choose_surplus
+from alita_mcp.private_files import write_whole
 
 LOCK_TIMEOUT_S = 30.0
 _OWNED = "~"
@@ -35,6 +37,8 @@ class StoredFile(NamedTuple):
 class BoundedFolder:
     """Files by owner and name, written whole, of which the newest are kept; several processes may share them.
 
+    Those of an owner whose names are the same up to the first dot count as one: they go together.
+
     All of it blocks. What writes raises LibraryError where the disk, or the database of `BoundedRows`, refuses.
     """
 
@@ -43,20 +47,19 @@ class BoundedFolder:
         self._max_files = max_files
         self._max_bytes = max_bytes
 
-    def write_file(self, name: str, content: bytes, owner: str) -> bool:
-        """Writes a file and removes the oldest ones that are too many; False where it has no room itself."""
-        name = _mark(owner) + name
-        unfinished = self._folder / f"{secrets.token_hex(8)}.part"
+    def write_file(self, name: str, content: bytes, owner: str, *, append: bool = False) -> bool:
+        """Writes a file, or adds to its end, and removes the oldest that are too many; False where it has no room.
+
+        A file that was added to is not written whole again.
+        """
+        path = self._folder / (_mark(owner) + name)
         with self._translate_errors():
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with os.fdopen(handle, "wb") as file:
+            if append:
+                with open(path, "ab", opener=partial(os.open, mode=0o600)) as file:
                     file.write(content)
-                unfinished.replace(self._folder / name)
-            finally:
-                unfinished.unlink(missing_ok=True)
-            return name not in self._make_room(owner)
+            else:
+                write_whole(path, content, is_private=True)
+            return (_mark(owner), _stem(name)) not in self._make_room(owner)
 
     def read_file(self, name: str, owner: str) -> bytes | None:
         """An owner's file; None where there is none that can be read."""
@@ -66,13 +69,12 @@ class BoundedFolder:
 
     def newest(self, pattern: str, owner: str | None, limit: int) -> list[StoredFile]:
         """The newest files whose names match, of an owner or of all (None), the newest last; `*` is any text."""
-        mark = None if owner is None else _mark(owner)
         found = (
-            StoredFile(name.removeprefix(whose), unquote(whose.removesuffix(_OWNED)) or USER, content)
-            for name, whose, _ in self._newest_first()
-            if mark in (None, whose)
-            and fnmatchcase(name.removeprefix(whose), pattern)
-            and (content := self.read_file(name, USER)) is not None
+            StoredFile(name, unquote(mark.removesuffix(_OWNED)) or USER, content)
+            for mark, name, _ in self._newest_first()
+            if (owner is None or mark == _mark(owner))
+            and fnmatchcase(name, pattern)
+            and (content := self.read_file(mark + name, USER)) is not None
         )
         return [*islice(found, limit)][::-1]
 
@@ -97,7 +99,7 @@ class BoundedFolder:
             raise unusable(self._folder, error) from error
 
     def _newest_first(self) -> list[tuple[str, str, int]]:
-        """Names on the disk, marks of the owners, and sizes of all files."""
+        """Mark of the owner, name and size of each file."""
         found = []
         try:
             for entry in os.scandir(self._folder):
@@ -106,19 +108,24 @@ class BoundedFolder:
                     found.append((facts.st_mtime_ns, entry.name, facts.st_size))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return [
-            (name, "".join(name.rpartition(_OWNED)[:2]), size)
-            for _, name, size in sorted(found, reverse=True)
-        ]
+        parts = ((name.rpartition(_OWNED), size) for _, name, size in sorted(found, reverse=True))
+        return [(mark + sign, name, size) for (mark, sign, name), size in parts]
 
-    def _make_room(self, owner: str) -> list[str]:
-        """Removes the files that are too many, or too large together; returns their names on the disk."""
-        oldest_first = self._newest_first()[::-1]
+    def _make_room(self, owner: str) -> list[tuple[str, str]]:
+        """Removes what is too much, or too large together: marks of the owners, and what the names begin with."""
+        groups = defaultdict[tuple[str, str], dict[Path, int]](dict)
+        for mark, name, size in self._newest_first():
+            groups[mark, _stem(name)][self._folder / (mark + name)] = size
+        oldest_first = [(each, each[0], sum(files.values())) for each, files in reversed(groups.items())]
         gone = choose_surplus(oldest_first, _mark(owner), self._max_files, self._max_bytes)
-        for name in gone:
-            (self._folder / name).unlink(missing_ok=True)
+        for path in (path for each in gone for path in groups[each]):
+            path.unlink(missing_ok=True)
         return gone
 
 
 def _mark(owner: str) -> str:
     return "" if owner == USER else f"{quote(owner.replace(':', '-'), safe='')}{_OWNED}"
+
+
+def _stem(name: str) -> str:
+    return name.partition(".")[0]

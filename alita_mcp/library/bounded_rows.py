@@ -21,23 +21,27 @@ class BoundedRows:
         self._max_files = max_files
         self._max_bytes = max_bytes
 
-    def write_file(self, name: str, content: bytes, owner: str) -> bool:
+    def write_file(self, name: str, content: bytes, owner: str, *, append: bool = False) -> bool:
         """As `BoundedFolder` says."""
+        part = "nextval('kept_used')" if append else "0"
         with self._database.transaction() as connection:
             connection.execute(
-                """
-                INSERT INTO kept (kind, owner, name, content) VALUES (%s, %s, %s, %s)
-                ON CONFLICT (kind, owner, name) DO UPDATE SET content = excluded.content, used = excluded.used
-                """,
+                f"""
+                INSERT INTO kept (kind, owner, name, part, content) VALUES (%s, %s, %s, {part}, %s)
+                ON CONFLICT (kind, owner, name, part) DO UPDATE SET content = excluded.content, used = excluded.used
+                """,  # noqa: S608 - written above
                 (self._kind, owner, name, content),
             )
             # One server at a time makes room for a kind, and sees what those before it wrote. A row that another one
             # is writing is about to be new.
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('kept'), hashtext(%s))", (self._kind,))
             oldest_first = [
-                ((row["owner"], row["name"]), row["owner"], row["bytes"])
+                ((row["owner"], row["stem"]), row["owner"], row["bytes"])
                 for row in connection.execute(
-                    "SELECT owner, name, octet_length(content) AS bytes FROM kept WHERE kind = %s ORDER BY used",
+                    """
+                    SELECT owner, split_part(name, '.', 1) AS stem, sum(octet_length(content)) AS bytes
+                    FROM kept WHERE kind = %s GROUP BY owner, stem ORDER BY max(used)
+                    """,
                     (self._kind,),
                 )
             ]
@@ -45,14 +49,14 @@ class BoundedRows:
             if surplus:
                 connection.execute(
                     """
-                    DELETE FROM kept WHERE kind = %s AND (owner, name) IN (
-                        SELECT owner, name FROM kept WHERE kind = %s
-                        AND (owner, name) IN (SELECT * FROM unnest(%s::text[], %s::text[])) FOR UPDATE SKIP LOCKED
+                    DELETE FROM kept WHERE kind = %s AND (owner, name, part) IN (
+                        SELECT owner, name, part FROM kept WHERE kind = %s AND (owner, split_part(name, '.', 1))
+                        IN (SELECT * FROM unnest(%s::text[], %s::text[])) FOR UPDATE SKIP LOCKED
                     )
                     """,
                     (self._kind, self._kind, *map(list, zip(*surplus, strict=True))),
                 )
-        return (owner, name) not in surplus
+        return (owner, name.partition(".")[0]) not in surplus
 
     def read_file(self, name: str, owner: str) -> bytes | None:
         """As `BoundedFolder` says."""
@@ -65,8 +69,9 @@ class BoundedRows:
         with self._database.transaction() as connection:
             rows = connection.execute(
                 """
-                SELECT name, owner, content FROM kept
-                WHERE kind = %s AND name LIKE %s AND owner = coalesce(%s, owner) ORDER BY used DESC LIMIT %s
+                SELECT name, owner, string_agg(content, '' ORDER BY part) AS content FROM kept
+                WHERE kind = %s AND name LIKE %s AND owner = coalesce(%s, owner)
+                GROUP BY name, owner ORDER BY max(used) DESC LIMIT %s
                 """,
                 (self._kind, escaped, owner, limit),
             ).fetchall()

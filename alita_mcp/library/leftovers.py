@@ -15,8 +15,7 @@ LEFTOVERS = {
     "results": "results of calls",
     "responses": "answers of models",
     "web_pages": "pages of the web",
-    "tasks/*/exchanges": "answers of models",
-    "tasks/*/values": "values of steps",
+    "tasks": "runs of tasks",
     "code-runs": "runs of code",
 }
 """Pattern below the home → what it was. Anything else that alita does not know belongs to somebody else."""

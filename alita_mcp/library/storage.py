@@ -6,18 +6,22 @@ import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.file_locks import Owner, is_lock_held
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.bounded_rows import BoundedRows
+from alita_mcp.machine import unusable
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from alita_mcp.postgres.database import Database
 
 BoundedFiles = BoundedFolder | BoundedRows
+OWNERS = "owners"
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,36 @@ class Storage:
         if self.database is not None:
             return BoundedRows(self.database, kind, max_files, max_bytes)
         return BoundedFolder(self.home / kind, max_files, max_bytes)
+
+    @cached_property
+    def _owner(self) -> Owner:
+        try:
+            return Owner(self.home / OWNERS)
+        except OSError as error:
+            raise unusable(self.home, error) from error
+
+    @property
+    def server(self) -> str:
+        """The name of this process, by which others see that it lives."""
+        return self._owner.name if self.database is None else self.database.server
+
+    def is_alive(self, server: str) -> bool:
+        """Whether a process of that name lives; one whose connections broke with the database is given ten seconds.
+
+        Raises:
+            LibraryError: the database cannot be reached.
+        """
+        if self.database is None:
+            return is_lock_held(self.home / OWNERS / f"{server}.lock")
+        with self.database.transaction() as connection:
+            found = connection.execute(
+                """
+                SELECT FROM pg_stat_activity
+                WHERE application_name = %s OR pg_postmaster_start_time() > now() - interval '10 s'
+                """,
+                (server,),
+            ).fetchone()
+        return found is not None
 
     def ensure_secret(self, name: str) -> str:
         """The secret of a name that all servers of a shared library agree on; made where there is none.

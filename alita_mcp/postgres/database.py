@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import secrets
 import select
 import socket
 import threading
@@ -35,10 +36,10 @@ STATEMENT_MS = 30_000
 """No statement of ours takes longer; a lock that is not released must not hold everybody."""
 MAX_CONNECTIONS = 8
 
-LASTING = {
-    "connect_timeout": int(CONNECT_S), "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
-}  # fmt: skip
-"""Parameters of connections that stay in a pool."""
+KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+"""How soon each side notices that the other one is gone: after eleven seconds."""
+LASTING = {"connect_timeout": int(CONNECT_S), **KEEPALIVES}
+"""Parameters of connections."""
 
 Connection = psycopg.Connection[DictRow]
 _log = logging.getLogger(__name__)
@@ -49,20 +50,25 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self.server = f"alita-{secrets.token_hex(8)}"
+        """Name of this process: of its connections, by which others see that it lives."""
         self._closed = threading.Event()
         self._waking, self._end = socket.socketpair()
         self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
         self._heard_at: dict[str, float] = {}
-        self.heard_in_s = 0.0
-        """How long it took last to take in what others did."""
         logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say it, once
         options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
+        self._parameters: dict[str, Any] = {
+            "row_factory": dict_row,
+            "autocommit": True,
+            "application_name": self.server,
+            "options": " ".join((options, *(f"-c tcp_{name}={value}" for name, value in KEEPALIVES.items()))),
+            **LASTING,
+        }
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
-            kwargs={
-                "row_factory": dict_row, "options": options, "autocommit": True, "application_name": "alita", **LASTING,
-            },
+            kwargs=self._parameters,
             connection_class=Connection,
             min_size=0,
             max_size=MAX_CONNECTIONS,
@@ -70,7 +76,7 @@ class Database:
             reconnect_timeout=0,
             check=ConnectionPool.check_connection,
             open=True,
-        )  # fmt: skip
+        )
 
     @property
     def name(self) -> str:
@@ -118,10 +124,8 @@ class Database:
         """
 
         def take_in(text: str | None) -> None:
-            began = time.monotonic()
             heard(text)
             self._heard_at[channel] = time.monotonic()
-            self.heard_in_s = self._heard_at[channel] - began
 
         thread = threading.Thread(
             target=self._follow, args=(channel, take_in), name=f"listen-{channel}", daemon=True
@@ -132,10 +136,7 @@ class Database:
     def _follow(self, channel: LiteralString, heard: Callable[[str | None], Any]) -> None:
         while not self._closed.is_set():
             try:
-                with psycopg.connect(
-                    self._url, autocommit=True, connect_timeout=int(CONNECT_S), application_name="alita listens",
-                    keepalives_idle=5, keepalives_interval=2, keepalives_count=2,
-                ) as connection:  # fmt: skip
+                with psycopg.connect(self._url, **self._parameters) as connection:
                     connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
                     if self._away_since is not None:
                         _log.warning("%s is back.", self.name)

@@ -463,15 +463,14 @@ def test_doctor_names_what_earlier_versions_left_and_removes_it_on_demand(alita:
     (home / "model_records" / "m.json").write_text("{}", encoding="utf-8")
     (home / "lessons.lock").symlink_to(elsewhere)
     (home / "code-runs").mkdir()
-    values = f"tasks/{'0' * 32}/values"
-    (home / values).mkdir(parents=True)
+    (home / "tasks" / ("0" * 32)).mkdir(parents=True)
     (home / "notes.txt").write_text("a person's own", encoding="utf-8")
     before = alita("doctor")
     assert "lessons.jsonl (lessons from failed syntheses) is not used any more" in before.out
     assert "alita doctor --clean" in before.out
     assert (home / "lessons.jsonl").exists()
     cleaned = alita("doctor", "--clean", "--json").json["library"]
-    assert cleaned["removed"] == ["code-runs", "lessons.jsonl", "lessons.lock", "model_records", values]
+    assert cleaned["removed"] == ["code-runs", "lessons.jsonl", "lessons.lock", "model_records", "tasks"]
     assert cleaned["leftovers"] == {}
     assert elsewhere.exists()
     assert (home / "notes.txt").exists()

@@ -28,9 +28,8 @@ KINDS = {
     "code approval": "code_approvals/*.json", "code approvals": "code_approvals",
     "lock of code approvals": "code_approvals.lock",
     "result": "runs/*.json", "files of a run": "runs/*.files", "runs": "runs",
-    "events": "tasks/*/events.jsonl", "request": "tasks/*/request.json",
-    "summary": "tasks/*/summary.json", "task's lock": "tasks/*/running.lock",
-    "task": "tasks/*", "tasks": "tasks", "export": "exports/*/*", "exported": "exports/*", "exports": "exports",
+    "events": "task_runs/*.events", "task": "task_runs/*.json", "lock of tasks": "task_runs.lock",
+    "tasks": "task_runs", "export": "exports/*/*", "exported": "exports/*", "exports": "exports",
 }  # fmt: skip
 """Kind of file or folder → where it is below the home."""
 

@@ -46,7 +46,7 @@ TOOLS = [*CALLS]
 RIGHT = {
     "vowel_share": ("0.29", "0.286"), "repeat_rows": ('["ab", "ab"]',), "reviewed": ("8",),
 }  # fmt: skip
-BOUNDED = ("runs", "tasks", "code_approvals", "memory")
+BOUNDED = ("runs", "task_runs", "code_approvals", "memory")
 """Folders whose unfinished files go later, when there are too many."""
 REFUSALS = ("was deleted", "is disabled", "nobody approved")
 Model = dict[str, Any]

@@ -176,11 +176,12 @@ async def test_a_run_of_another_server_is_followed_there_and_its_files_are_read(
         stop = {"csrf_token": csrf_token((await browser.get(where)).text)}
         assert (await browser.post(f"{where}/stop", data=stop)).status_code == 303
         assert 'badge warn">stopped' in (await elsewhere.get(where)).text
-        assert not (tmp_path / "one" / "tasks").exists()
+        assert not (tmp_path / "one" / "task_runs").exists()
 
 
 async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settings: Settings) -> None:
-    stored = StoredRuns(Storage(settings.home))
+    storage = Storage(settings.home)
+    stored = StoredRuns(storage)
     await stored.begin_run(RUN, TaskRequest(task="t"))
     plan = {"chosen": {"steps": [{"action": "run_code", "need": HOSTILE}]}}
     happened: list[tuple[str, str, dict[str, Any]]] = [
@@ -192,7 +193,7 @@ async def test_a_run_whose_process_died_says_so_and_shows_how_far_it_came(settin
     for number, (kind, text, data) in enumerate(happened, 1):
         event = {"run": RUN, "number": number, "at": "damaged", "kind": kind, "text": text, "data": data}
         await stored.append(TaskEvent.model_validate(event))
-    stored._records._under_way[RUN].release()
+    storage._owner.close()
     async with asking(settings, None) as (_, browser):
         page = (await browser.get(f"/ui/ask/{RUN}")).text
         assert "died: its process ended" in page
@@ -275,13 +276,14 @@ async def test_what_cannot_be_a_task_leaves_nothing(
 )  # fmt: skip
 async def test_what_is_no_run_or_file_of_one_is_not_found(settings: Settings, path: str) -> None:
     if "files" in path:
-        await StoredRuns(Storage(settings.home)).begin_run(RUN, TaskRequest(task="t"))
-        files = settings.home / RUNS / RUN / "files"
-        files.mkdir()
-        (files / "link").symlink_to("/etc/passwd")
-        (files / "bad\udcff.txt").write_text("no text")
-        await StoredRuns(Storage(settings.home)).begin_run("cd" * 16, TaskRequest(task="t"))
-        (settings.home / RUNS / ("cd" * 16) / "files").symlink_to("/etc")
+        storage = Storage(settings.home)
+        runs = StoredRuns(storage)
+        for run in (RUN, "cd" * 16):
+            await runs.begin_run(run, TaskRequest(task="t"))
+        await anyio.to_thread.run_sync(runs.write_file, RUN, "link", b"1")
+        stored = settings.home / RUNS / f"{RUN}.{storage.server}.0"
+        stored.unlink()
+        stored.symlink_to("/etc/passwd")
     async with asking(settings, None) as (_, browser):
         refused = await browser.get(f"/ui/ask/{path}")
         if "files" in path:

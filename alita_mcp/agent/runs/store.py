@@ -7,28 +7,40 @@ key is written, but files that code of a run wrote are kept as they are.
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 import anyio.to_thread
 
-from alita_mcp.agent.runs.folder import RUN_ID, RunFolders
-from alita_mcp.agent.runs.records import LIST_RUNS, StoredRun, find_solution, no_run
-from alita_mcp.agent.runs.rows import RunRows
+from alita_mcp.agent.runs.records import (
+    StoredRun,
+    decode_events,
+    decode_run,
+    encode_event,
+    find_solution,
+    summarize,
+)
 from alita_mcp.agent.values import RunProgress, RunSummary, Solution, TaskEvent, TaskRequest
-from alita_mcp.errors import ToolNotFound, UsageError
+from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
+from alita_mcp.library.clock import now
 from alita_mcp.library.private_text import NAMED_SECRET, without_secrets
-from alita_mcp.library.storage import Storage
+from alita_mcp.library.storage import BoundedFiles, Storage
 from alita_mcp.models.redaction import without_keys
 from alita_mcp.owners import USER
 
-RUNS = "tasks"
-"""Folder of the home that holds the runs."""
+RUNS = "task_runs"
 MAX_RUNS = 200
 MAX_BYTES = 256 << 20
+EVENTS = "events"
+PATIENCE_S = 30.0
+"""How long a run waits for a database that is away before its work is given up: a task may have cost much."""
+RETRY_S = 0.5
 REDACTED = "[secret]"
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+_LIST_RUNS = "List the runs: alita runs"
 _RANDOM_LOOKING = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{8,}")
 
 T = TypeVar("T")
@@ -37,14 +49,15 @@ T = TypeVar("T")
 class RunReader:
     """The runs of one owner, as far as they can be read; all runs for a person."""
 
-    def __init__(self, records: RunFolders | RunRows, owner: str | None) -> None:
+    def __init__(self, storage: Storage, files: BoundedFiles, owner: str | None) -> None:
         """Made by `StoredRuns.of_owner`."""
-        self._records = records
+        self._storage = storage
+        self._files = files
         self._owner = owner
 
     async def events(self, run: str) -> Sequence[TaskEvent]:
         """Stored events; raises ToolNotFound for a run that is not known."""
-        return await _in_thread(lambda: self._records.read_events(self._find(run).run))
+        return await _in_thread(lambda: self._read_events(self._find(run)))
 
     async def solution(self, run: str) -> Solution | None:
         """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
@@ -52,53 +65,72 @@ class RunReader:
 
     async def summary(self, run: str) -> RunSummary:
         """The summary of a run; raises ToolNotFound."""
-        return await _in_thread(lambda: self._summarize(self._find(run)))
+        return await _in_thread(lambda: self._find(run).summary)
 
     async def progress(self, run: str) -> RunProgress:
         """How far a run is; raises ToolNotFound."""
 
         def look() -> RunProgress:
-            stored = self._find(run)  # before the events: a run that is not under way has written its end
-            events = self._records.read_events(run)
+            stored = self._find(run)
+            summary, events = stored.summary, self._read_events(stored)
+            if events and events[-1].kind == "finished":  # which is written before the summary
+                summary = summarize(summary, events[-1])
             return RunProgress(
-                summary=stored.summarize(events),
+                summary=summary,
                 events=tuple(events),
                 solution=find_solution(events),
-                files=self._records.file_sizes(run),
+                files=dict(sorted(stored.files.items())),
             )
 
         return await _in_thread(look)
 
     async def read_file(self, run: str, name: str) -> bytes:
         """A file that code of a run wrote; raises ToolNotFound."""
-        found = await _in_thread(lambda: self._records.read_file(self._find(run).run, name))
+
+        def read() -> bytes | None:
+            stored = self._find(run)
+            if name not in stored.files:
+                return None
+            return self._files.read_file(stored.place_of([*stored.files].index(name)), stored.summary.owner)
+
+        found = await _in_thread(read)
         if found is None:
             raise ToolNotFound(f"There is no file {name[:200]!r} of this run.", hint="")
         return found
 
     async def list(self, limit: int = 20) -> Sequence[RunSummary]:
-        """The newest runs of all processes, the newest first."""
-        return await _in_thread(
-            lambda: [self._summarize(stored) for stored in self._records.newest(self._owner, limit)]
-        )
+        """The runs of all processes that did something last, the newest first."""
+        return await _in_thread(lambda: [stored.summary for stored in self._newest("*.json", limit)])
 
     async def find_run(self, prefix: str) -> str:
         """The id of the one run with that prefix; raises ToolNotFound."""
-        stored = await _in_thread(lambda: self._records.newest(self._owner))
-        found = [each.run for each in stored if each.run.startswith(prefix)]
-        if len(found) != 1 or not prefix:
-            which = "Several runs begin with" if len(found) > 1 and prefix else "There is no run"
-            raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint=LIST_RUNS)
-        return found[0]
+        pattern = f"{prefix}*.json" if prefix.isalnum() else ""
+        found = await _in_thread(lambda: self._newest(pattern, 2))
+        if len(found) != 1:
+            which = "Several runs begin with" if found else "There is no run"
+            raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint=_LIST_RUNS)
+        return found[0].summary.run
 
     def _find(self, run: str) -> StoredRun:
-        stored = self._records.find(run) if RUN_ID.fullmatch(run) else None
-        if stored is None or self._owner not in (None, stored.owner):
-            raise no_run(run)
-        return stored
+        for stored in self._newest(f"{run}.json", 1) if _RUN_ID.fullmatch(run) else ():
+            return stored
+        raise _no_run(run)
 
-    def _summarize(self, stored: StoredRun) -> RunSummary:
-        return stored.summary or stored.summarize(self._records.read_events(stored.run))
+    def _newest(self, pattern: str, limit: int) -> tuple[StoredRun, ...]:
+        """The runs whose documents are named so, the newest first."""
+        found = []
+        for file in reversed(self._files.newest(pattern, self._owner, limit)):
+            stored = decode_run(file.content)
+            if stored is None or self._owner not in (None, stored.summary.owner):
+                continue
+            if stored.summary.status == "running" and not self._storage.is_alive(stored.server):
+                died = stored.summary.model_copy(update={"status": "died"})
+                stored = stored.model_copy(update={"summary": died})
+            found.append(stored)
+        return tuple(found)
+
+    def _read_events(self, stored: StoredRun) -> Sequence[TaskEvent]:
+        return decode_events(self._files.read_file(stored.place_of(EVENTS), stored.summary.owner) or b"")
 
 
 class StoredRuns(RunReader):
@@ -106,50 +138,87 @@ class StoredRuns(RunReader):
 
     def __init__(self, storage: Storage, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
         """Nothing is read or made before the first run."""
-        bounds = (max_runs, max_bytes)
-        folders, database = storage.home / RUNS, storage.database
-        super().__init__(RunRows(database, *bounds) if database else RunFolders(folders, *bounds), None)
+        super().__init__(storage, storage.files(RUNS, max_runs, max_bytes), None)
+        self._turn = threading.Lock()
+        """Of threads that write."""
 
     def of_owner(self, owner: str | None) -> RunReader:
         """The runs of one owner; all of them for a person, None."""
-        return RunReader(self._records, owner)
-
-    def write_file(self, run: str, name: str, data: bytes) -> None:
-        """Stores a file that code of a run wrote; it blocks.
-
-        Raises:
-            LibraryError: it cannot be written.
-        """
-        self._records.write_file(run, name, data)
+        return RunReader(self._storage, self._files, owner)
 
     async def begin_run(self, run: str, request: TaskRequest, owner: str = USER) -> None:
-        """Records that a run of this process begins, and removes the oldest ended runs to make room.
+        """Records that a run of this process begins, and removes the oldest ones to make room.
+
+        One of the same owner that another server left unfinished begins anew.
 
         Raises:
             UsageError: it is no id of a run.
             LibraryError: there is such a run, or it cannot be written.
         """
-        if not RUN_ID.fullmatch(run):
+        if not _RUN_ID.fullmatch(run):
             raise UsageError(f"Invalid run id {run[:40]!r}: expected 32 hexadecimal digits.")
-        said = clean_json(request.model_dump(mode="json"))
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        await _in_thread(partial(self._records.create, run, {**said, "at": at, "owner": owner}, owner))
+        summary = RunSummary(run=run, task=clean_text(request.task), at=now(), owner=owner, status="running")
+
+        def begin() -> bool:
+            content = StoredRun(summary=summary, server=self._storage.server).model_dump_json().encode()
+            for file in self._files.newest(f"{run}.json", None, 1):
+                left = decode_run(file.content)
+                is_left = left and (left.summary.owner, left.summary.status) == (owner, "running")
+                is_elsewhere = left and left.server != self._storage.server
+                return bool(is_left and is_elsewhere) and self._files.replace_file(file, content)
+            return self._files.write_file(f"{run}.json", content, owner)
+
+        if not await _in_thread(begin):
+            raise LibraryError(f"There is a run {run!r} already.", hint="Begin another one.")
 
     async def append(self, event: TaskEvent) -> None:
-        """Stores an event without keys; `finished` ends the run.
+        """Stores an event without keys; `finished` ends the run. It waits for a database that is away.
 
         Raises:
-            ToolNotFound: no such run is kept.
+            ToolNotFound: no such run is kept, or another server works on it now.
             LibraryError: it cannot be written.
         """
 
-        def append() -> None:
+        def append(stored: StoredRun) -> StoredRun:
             data = clean_json(event.model_dump(mode="json", include={"data"}))["data"]
-            self._records.append_event(
-                event.model_copy(update={"text": clean_text(event.text), "data": data})
-            )
+            cleaned = event.model_copy(update={"text": clean_text(event.text), "data": data})
+            line, owner = encode_event(cleaned), stored.summary.owner
+            self._files.write_file(stored.place_of(EVENTS), line, owner, append=True)
+            return stored.model_copy(update={"summary": summarize(stored.summary, cleaned)})
 
-        await _in_thread(append)
+        await _in_thread(partial(self._write, event.run, append))
+
+    def write_file(self, run: str, name: str, data: bytes) -> None:
+        """Stores a file that code of a run wrote; it blocks. Raises as `append`."""
+
+        def write(stored: StoredRun) -> StoredRun:
+            files = {**stored.files, name: len(data)}
+            self._files.write_file(stored.place_of([*files].index(name)), data, stored.summary.owner)
+            return stored.model_copy(update={"files": files})
+
+        self._write(run, write)
+
+    def _write(self, run: str, write: Callable[[StoredRun], StoredRun]) -> None:
+        """Writes what a run of this process did, then its document, which another server may have replaced."""
+        until = time.monotonic() + (PATIENCE_S if self._storage.database else 0.0)
+        with self._turn:
+            while True:
+                try:
+                    for file in self._files.newest(f"{run}.json", None, 1):
+                        stored = decode_run(file.content)
+                        if stored is None or stored.server != self._storage.server:
+                            break
+                        if self._files.replace_file(file, write(stored).model_dump_json().encode()):
+                            return
+                    raise _no_run(run)
+                except LibraryError:
+                    if time.monotonic() > until:
+                        raise
+                time.sleep(RETRY_S)
+
+
+def _no_run(run: str) -> ToolNotFound:
+    return ToolNotFound(f"There is no run {run[:40]!r}.", hint=_LIST_RUNS)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

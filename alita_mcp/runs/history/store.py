@@ -92,14 +92,14 @@ class SharedRunStore(RunStore):
         if run.holds_secret:
             return
         try:
-            self._files.write_file(f"{key}.{run.id}", json.dumps(run.model_dump()).encode(), owner)
+            self._files.write_file(f"{run.id}.{key}", json.dumps(run.model_dump()).encode(), owner)
         except (LibraryError, ValueError, TypeError, RecursionError) as failure:
             _log.warning("Other servers do not find the run %s: %s", run.id, failure)
 
     def same_program(self, key: str, owner: str) -> list[RecordedRun]:
         """As `RunStore` says; those of this server alone while the database is away."""
         with suppress(LibraryError):
-            if found := self._read(f"{key}.*", owner, MAX_LIKE):
+            if found := self._read(f"*.{key}", owner, MAX_LIKE):
                 return found
         return super().same_program(key, owner)
 
@@ -107,7 +107,7 @@ class SharedRunStore(RunStore):
         """As `RunStore` says; raises LibraryError where another server may know it, and the database is away."""
         with suppress(ToolNotFound):
             return super().find_run(run_id, owner)
-        found = self._read(f"*.{run_id}", owner, 1) if RUN_ID.fullmatch(run_id) else []
+        found = self._read(f"{run_id}.*", owner, 1) if RUN_ID.fullmatch(run_id) else []
         return found[0] if found else super().find_run(run_id, owner)
 
     def _read(self, pattern: str, owner: str, limit: int) -> list[RecordedRun]:

@@ -65,9 +65,8 @@ class Metrics(Collector):
         yield _gauge("works", "Whether a part works, as /readyz says.", works, "part")
         yield _gauge("jobs", "Jobs that are known here.", app.jobs.count_by_state(), "tool", "state")
         if (database := app.library.storage.database) is not None:
-            age, took = {(): database.silent_s}, {(): database.heard_in_s}
+            age = {(): database.silent_s}
             yield _gauge("mirror_age_seconds", "Since the mirror took in what others did.", age)
-            yield _gauge("mirror_pull_seconds", "How long that took.", took)
         sandbox: object = app.sandbox.chosen if isinstance(app.sandbox, LazySandbox) else app.sandbox
         if isinstance(sandbox, PooledSandbox):
             pool = sandbox.figures()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import sys
@@ -16,7 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from alita_mcp.agent.runs import rows
+from alita_mcp.agent.runs import store as runs_store
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
@@ -62,7 +61,7 @@ def places_in(folder: Path) -> list[Path]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return tmp_path / "tasks"
+    return tmp_path / "task_runs"
 
 
 @pytest.fixture
@@ -76,16 +75,9 @@ def on_disk(folder: Path) -> StoredRuns:
 
 
 def make_older(storage: Storage, number: int) -> None:
-    """Two folders that are made in the same tick of the clock have no order."""
-    if storage.database is None:
-        os.utime(storage.home / "tasks" / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
-
-
-def pass_time(storage: Storage) -> None:
-    """An hour goes by in which no server says that it lives."""
-    if storage.database is not None:
-        with storage.database.transaction() as connection:
-            connection.execute("UPDATE run SET seen = seen - interval '1 hour'")
+    """Files that are written in the same tick of the clock have no order."""
+    for path in (storage.home / "task_runs").glob(f"*{run_id(number)}.*"):
+        os.utime(path, (1e9 + number, 1e9 + number))
 
 
 async def a_run(runs: StoredRuns, run: str = RUN, request: TaskRequest = TASK, **said: Any) -> None:
@@ -141,7 +133,7 @@ async def test_an_id_is_never_a_path(runs: StoredRuns, bad: str) -> None:
 
 async def test_links_are_not_followed(on_disk: StoredRuns, folder: Path) -> None:
     await a_run(on_disk)
-    (folder / run_id(8)).symlink_to(folder / RUN)
+    (folder / f"{run_id(8)}.json").symlink_to(folder / f"{RUN}.json")
     with pytest.raises(ToolNotFound):
         await on_disk.events(run_id(8))
     assert [one.run for one in await on_disk.list()] == [RUN]
@@ -167,26 +159,18 @@ async def test_what_looks_like_a_key_is_never_written(
 async def test_damaged_lines_are_passed_over(on_disk: StoredRuns, folder: Path) -> None:
     await on_disk.begin_run(RUN, TASK)
     await on_disk.append(event(1))
-    with (folder / RUN / "events.jsonl").open("ab") as file:
+    (events,) = [each for each in places_in(folder) if each.suffix == ".events"]
+    with events.open("ab") as file:
         file.write(b'{"run": 1}\nnot json\n\xff\xfe\n[' + b"[" * 100_000 + b"\n\n")
     await on_disk.append(event(2))
-    with (folder / RUN / "events.jsonl").open("ab") as file:
+    with events.open("ab") as file:
         file.write(event(3).model_dump_json().encode()[:-5])
     assert [one.number for one in await on_disk.events(RUN)] == [1, 2]
-    (folder / RUN / "request.json").write_bytes(b"\xff")
-    assert (await on_disk.summary(RUN)).task == ""
-
-
-async def test_a_summary_that_is_damaged_is_made_again_of_the_events(
-    on_disk: StoredRuns, folder: Path
-) -> None:
-    await a_run(on_disk, solved=False, stopped="money", stopped_why="spent")
-    (folder / RUN / "summary.json").write_text("{}")
-    summary = await on_disk.summary(RUN)
-    assert (summary.status, summary.stopped) == ("stopped", "money")
-    (folder / RUN / "summary.json").unlink()
-    (folder / RUN / "events.jsonl").write_text(event(1, "finished").model_dump_json() + "\n")
-    assert (await on_disk.summary(RUN)).status == "died"
+    (folder / f"{RUN}.json").write_bytes(b"\xff")
+    assert await on_disk.list() == []
+    for use in (on_disk.events(RUN), on_disk.append(event(4))):
+        with pytest.raises(ToolNotFound):
+            await use
 
 
 LEAVES_A_RUN = """
@@ -216,23 +200,26 @@ async def test_a_run_whose_process_was_killed_has_died(storage: Storage, runs: S
         assert (await runs.summary(RUN)).status == "running"
         process.kill()
         await process.wait()
-    pass_time(storage)
+    with anyio.fail_after(60):
+        while (await runs.summary(RUN)).status == "running":  # noqa: ASYNC110 - nothing tells of it
+            await anyio.sleep(0.05)
     assert [one.number for one in await runs.events(RUN)] == [1]
     assert (await runs.summary(RUN)).status == "died"
     assert await runs.solution(RUN) is None
 
 
-async def test_the_oldest_runs_that_have_ended_make_room(storage: Storage) -> None:
+async def test_the_runs_that_did_nothing_for_longest_make_room(storage: Storage) -> None:
     runs = StoredRuns(storage, max_runs=3, max_bytes=50_000)
     await runs.begin_run(run_id(0), TASK)  # under way, and the oldest
     for number in range(1, 6):
         await a_run(runs, run_id(number))
         make_older(storage, number)
+        await runs.append(event(number, run=run_id(0)))
     assert {one.run for one in await runs.list()} == {run_id(number) for number in (0, 4, 5)}
-    await runs.append(event(1, run=run_id(0), text="x" * 50_000))
+    await runs.append(event(6, run=run_id(0), text="x" * 48_000))
     await runs.begin_run(run_id(9), TASK)
     assert {one.run for one in await runs.list()} == {run_id(0), run_id(9)}
-    assert not [place for place in places_in(storage.home) if place.name.startswith(".gone")]
+    assert run_id(5).encode() not in everything_in(storage)
 
 
 async def test_many_events_at_once_are_each_a_whole_line(runs: StoredRuns) -> None:
@@ -263,7 +250,10 @@ async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path)
     await runs.begin_run(RUN, TASK)
     with pytest.raises(LibraryError):
         await runs.begin_run(RUN, TASK)
-    (tmp_path / "tasks" / RUN / "events.jsonl").mkdir()
+    await runs.append(event(1))
+    (events,) = (tmp_path / "task_runs").glob("*.events")
+    events.unlink()
+    events.mkdir()
     with pytest.raises(LibraryError):
         await runs.append(event(1))
     assert await runs.events(RUN) == []
@@ -273,7 +263,7 @@ async def test_events_of_an_earlier_version_name_the_agent_that_took_a_step(
     on_disk: StoredRuns, folder: Path
 ) -> None:
     await a_run(on_disk)
-    place = folder / RUN / "events.jsonl"
+    (place,) = [each for each in places_in(folder) if each.suffix == ".events"]
     place.write_text(place.read_text().replace('"number":', '"agent":"1","number":'))
     assert len(await on_disk.events(RUN)) == 2
     solution = await on_disk.solution(RUN)
@@ -281,17 +271,12 @@ async def test_events_of_an_earlier_version_name_the_agent_that_took_a_step(
     assert solution.steps[0].observation == "42"
 
 
-async def test_a_run_of_an_earlier_version_is_the_users_and_a_person_sees_all(folder: Path) -> None:
+async def test_a_person_sees_the_runs_of_all_owners(runs: StoredRuns) -> None:
     """What an owner reaches of another: tests/server/test_owners.py."""
-    runs = StoredRuns(Storage(folder.parent))
-    for run in (RUN, run_id(8)):
-        await runs.begin_run(run, TASK, "token:a")
-    request = folder / run_id(8) / "request.json"
-    told = json.loads(request.read_bytes())
-    del told["owner"]
-    request.write_text(json.dumps(told))
-    for owner, own in (("token:a", {RUN}), (USER, {run_id(8)}), (None, {RUN, run_id(8)})):
-        assert {one.run for one in await runs.of_owner(owner).list()} == own
+    for run, owner in ((RUN, "token:a"), (run_id(8), USER), (run_id(9), "token-a")):
+        await runs.begin_run(run, TASK, owner)
+    for whose, own in (("token:a", {RUN}), (USER, {run_id(8)}), (None, {RUN, run_id(8), run_id(9)})):
+        assert {one.run for one in await runs.of_owner(whose).list()} == own
 
 
 async def test_a_strangers_runs_make_room_before_anybody_loses_what_fits_into_a_fair_share(
@@ -350,24 +335,19 @@ def shared(postgres_url: str, tmp_path: Path) -> Iterator[Storage]:
         yield storage
 
 
-@pytest.mark.postgres
-@pytest.mark.extra("team")
-@pytest.mark.slow
-async def test_a_server_says_again_and_again_that_it_works_on_a_run(shared: Storage) -> None:
-    runs = StoredRuns(shared)
-    await runs.begin_run(RUN, TASK)
-    with anyio.fail_after(60):
-        pass_time(shared)
-        while (await StoredRuns(shared).summary(RUN)).status != "running":  # noqa: ASYNC110 - nothing tells of it
-            await anyio.sleep(0.05)
+@pytest.fixture
+def other(postgres_url: str, tmp_path: Path) -> Iterator[Storage]:
+    """The storage of another server."""
+    with open_storage(Settings(home=tmp_path / "other", library=postgres_url)) as storage:  # type: ignore[arg-type]
+        yield storage
 
 
 @pytest.mark.postgres
 @pytest.mark.extra("team")
 async def test_an_unfinished_run_of_another_server_begins_anew_and_that_one_writes_no_more(
-    shared: Storage,
+    shared: Storage, other: Storage
 ) -> None:
-    dead, living = StoredRuns(shared), StoredRuns(shared)
+    dead, living = StoredRuns(shared), StoredRuns(other)
     await dead.begin_run(RUN, TASK, "token:a")
     await dead.append(event(1))
     await anyio.to_thread.run_sync(dead.write_file, RUN, "a.txt", b"1")
@@ -379,7 +359,8 @@ async def test_an_unfinished_run_of_another_server_begins_anew_and_that_one_writ
     for late in (event(2), finished(3)):
         with pytest.raises(ToolNotFound):
             await dead.append(late)
-    await anyio.to_thread.run_sync(dead.write_file, RUN, "late.txt", b"1")
+    with pytest.raises(ToolNotFound):
+        await anyio.to_thread.run_sync(dead.write_file, RUN, "late.txt", b"1")
     await living.append(finished(1))
     assert (await dead.progress(RUN)).files == {}
     assert (await dead.summary(RUN)).status == "finished"
@@ -415,7 +396,7 @@ async def test_what_a_run_did_is_written_once_the_database_is_back(
 async def test_a_database_that_stays_away_ends_a_run_with_an_error(
     shared: Storage, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(runs_store, "PATIENCE_S", 0.0)
     runs = StoredRuns(shared)
     await runs.begin_run(RUN, TASK)
     postgres_server.stop("immediate")
