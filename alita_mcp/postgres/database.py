@@ -58,7 +58,8 @@ class Database:
         self._listeners: list[threading.Thread] = []
         self._heard_at: dict[str, float] = {}
         logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say it, once
-        options = f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
+        path = f"-c search_path={SCHEMA},{SCHEMA}_queue"  # the queue's triggers look there for its tables
+        options = f"{path} -c statement_timeout={STATEMENT_MS} -c timezone=UTC"
         self._parameters: dict[str, Any] = {
             "row_factory": dict_row,
             "autocommit": True,

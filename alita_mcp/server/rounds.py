@@ -2,12 +2,13 @@
 
 A client of the 2025 protocols is sent requests while its call waits. One of 2026-07-28 gets the questions as a result;
 its next call brings the answers and a state that names the parked job and the round, sealed by the SDK's boundary:
-encrypted, bound to the tool and its arguments, expiring. Here it is taken once.
+encrypted, bound to the tool and its arguments, expiring. The first answer to a question counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.toolsmith.jobs.jobs import Job, Tool
-    from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions, Question
+    from alita_mcp.toolsmith.jobs.person_questions import PersonAnswer, Question
 
 T = TypeVar("T")
 MAX_ROUNDS = 10
@@ -40,7 +41,6 @@ class RoundState(Value):
     """State that a client keeps between two rounds; sealed, so that no client can read or make one."""
 
     job: str
-    round: str
     rounds: int
 
 
@@ -49,7 +49,7 @@ async def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
 
     Raises:
         InvalidArguments: a job_id comes with other fields.
-        UsageError: the state is not one, or of another round, or its job is gone.
+        UsageError: the state is not one, or its job is gone.
     """
     job_id: str | None = call.arguments.get("job_id")
     if job_id is not None and len(call.arguments) > 1:
@@ -61,12 +61,9 @@ async def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
         )
     job = await call.app.jobs.find_job(state.job, tool, owner=call.identity.owner)
     if job.person is not None and may_answer(call.ctx, job.tool):
-        questions = {question.key: question for question in job.person.open_questions}
         responses = call.params.input_responses or {}
-        await job.person.take_answers(
-            state.round,
-            {key: read_answer(responses[key], questions[key]) for key in questions.keys() & responses.keys()},
-        )
+        asked = [question for question in job.person.unanswered if question.key in responses]
+        await job.person.take_answers({each.key: read_answer(responses[each.key], each) for each in asked})
     return job
 
 
@@ -117,43 +114,30 @@ async def wait_in_call(
     if rounds >= MAX_ROUNDS:
         more = f"your person has more questions to answer than one call may ask; call {job.tool} with this job_id"
         return outcome.model_copy(update={"next": more})
-    asked = await questions.next_round()
-    state = RoundState(job=job.id, round=asked.token, rounds=rounds + 1)
-    requests: types.InputRequests = {question.key: elicit_request(question) for question in asked.questions}
+    state = RoundState(job=job.id, rounds=rounds + 1)
+    requests: types.InputRequests = {each.key: elicit_request(each) for each in questions.next_round()}
     return types.InputRequiredResult(input_requests=requests, request_state=state.model_dump_json())
 
 
 async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
-    questions = job.person if shows_forms(call.ctx) else None
     task.asks_for_approval = may_grant(job.tool)
+
+    async def ask_in_task(question: Question) -> PersonAnswer:
+        request = elicit_request(question).model_dump(by_alias=True, mode="json", exclude_none=True)
+        responses = await task.ask_client({question.key: request})
+        return read_answer(responses[question.key], question)
+
+    questions = job.person if shows_forms(call.ctx) else None
     try:
-        while True:
-            until = questions.ready if questions else None
-            outcome = await call.app.wait_for_job(job, task.report, until=until)
-            if not isinstance(outcome, Working):
-                return outcome
-            if questions is None or not questions.open_questions:
-                continue
-            # 1. The client answers here. 2. It answers another server. 3. The questions end by themselves.
-            asked = questions.open_questions
-            async with anyio.create_task_group() as group:
-                group.start_soon(_ask_in_task, task, questions, asked)
-                await questions.until_answered(asked)
-                group.cancel_scope.cancel()
+        with questions.attach_sender(ask_in_task) if questions else nullcontext():
+            while isinstance(outcome := await call.app.wait_for_job(job, task.report), Working):
+                pass
+            return outcome
     except anyio.get_cancelled_exc_class():
         if task.status == "cancelled":
             await call.app.jobs.cancel(job)
         raise
-
-
-async def _ask_in_task(task: Task, questions: PendingQuestions, asked: tuple[Question, ...]) -> None:
-    requests = {
-        question.key: elicit_request(question).model_dump(by_alias=True, mode="json", exclude_none=True)
-        for question in asked
-    }
-    responses = await task.ask_client(requests)
-    await questions.give_answers({each.key: read_answer(responses[each.key], each) for each in asked})
 
 
 async def job_result(

@@ -79,12 +79,11 @@ class Task:
         self.set_status("input_required")
         try:
             while not requests.keys() <= self.answers.keys():
-                self.answered = anyio.Event()
                 await self.answered.wait()
         finally:
             for key in requests:
                 self.pending.pop(key, None)
-            self.set_status("working")
+            self.set_status("input_required" if self.pending else "working")
         return {key: self.answers.pop(key) for key in requests}
 
     def set_status(self, status: Status) -> None:
@@ -220,6 +219,7 @@ class Tasks:
             del task.pending[key]
             task.answers[key] = params.input_responses[key]
         task.answered.set()
+        task.answered = anyio.Event()
         return {"resultType": "complete"}
 
     async def _cancel_task(self, ctx: Context, params: TaskParams) -> dict[str, Any]:

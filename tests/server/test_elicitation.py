@@ -303,7 +303,7 @@ async def test_an_answer_that_comes_without_a_question_of_ours_grants_nothing(bu
     async with at(build, "modern", Person()) as client:
         unasked = await step(client, None, YES)
         assert isinstance(unasked, Round), "it is asked all the same"
-        for state in ("", "x", '{"job": "a", "round": "b", "rounds": 0}', (unasked.request_state or "")[:-2]):
+        for state in ("", "x", '{"job": "a", "rounds": 0}', (unasked.request_state or "")[:-2]):
             with pytest.raises(MCPError):
                 await step(client, Round(request_state=state), YES)
         assert "fetch_item" not in await names_of(client)
@@ -316,9 +316,7 @@ async def test_an_answer_counts_once_and_for_its_own_request_only(build: Build) 
         with pytest.raises(MCPError):
             await step(client, first, YES, needs={"network": ["example.com"]})
         assert status_of(await step(client, first, NO)) == "needs_approval"
-        again = await step(client, first, YES)
-        assert again.is_error
-        assert "were ignored" in text_of(again)
+        assert status_of(await step(client, first, YES)) == "needs_approval"
         assert "fetch_item" not in await names_of(client)
 
 

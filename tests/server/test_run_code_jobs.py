@@ -108,17 +108,17 @@ async def test_jobs_of_runs_are_bounded_and_forgotten_once_heard() -> None:
             await ends.wait()
             return 7
 
-        first = board.start_run(work, USER)
+        first = board.start(work, owner=USER, tool="run_code")
         for _ in range(jobs.MAX_RUNS - 1):
-            board.start_run(work, USER)
+            board.start(work, owner=USER, tool="run_code")
         with pytest.raises(SandboxBusy, match="256 runs of code"):
-            board.start_run(work, USER)
+            board.start(work, owner=USER, tool="run_code")
         ends.set()
         assert await board.wait_for_outcome(first, 10, _silent) == 7
         with pytest.raises(Exception, match="There is no job"):
             await board.find_job(first.id, "run_code", owner=USER)
         await anyio.lowlevel.checkpoint()
-        board.start_run(work, USER)
+        board.start(work, owner=USER, tool="run_code")
         assert len(board._jobs) <= jobs.KEPT_RUNS + 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.errors import ModelError
 from alita_mcp.toolsmith.jobs.person_questions import (
     Decision,
     FilledForm,
@@ -79,10 +79,10 @@ async def test_a_question_in_hand_stays_with_its_carrier_and_a_new_one_waits() -
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(asks, questions, "and why?")
             await questions.ready()
-            asked = await questions.next_round()
-            assert [question.text for question in asked.questions] == ["and why?"]
+            asked = questions.next_round()
+            assert [question.text for question in asked] == ["and why?"]
             go.set()
-            await questions.take_answers(asked.token, {question.key: SAID for question in asked.questions})
+            await questions.take_answers({question.key: SAID for question in asked})
 
     assert await outcomes(questions, 1, leave) == ["approved"]
 
@@ -129,16 +129,13 @@ async def test_questions_that_come_side_by_side_are_handed_out_together_and_answ
 
     async def play() -> None:
         await questions.ready()
-        first = await questions.next_round()
-        second = await questions.next_round()
-        answers: dict[str, PersonAnswer] = {question.key: SAID for question in first.questions}
-        for token in (first.token, "", "\u00e9\ud800", second.token[:-1]):
-            with pytest.raises(UsageError, match="were ignored"):
-                await questions.take_answers(token, answers)
-        assert len(questions.open_questions) == len(second.questions) == 4
-        await questions.take_answers(second.token, {**answers, "question-99": SAID})
-        with pytest.raises(UsageError, match="were ignored"):
-            await questions.take_answers(second.token, answers)
+        asked = questions.next_round()
+        assert len(asked) == len(questions.open_questions) == 4
+        await questions.take_answers({"": Decision.DECLINED, "question-99": Decision.DECLINED})
+        answers: dict[str, PersonAnswer] = {question.key: SAID for question in asked}
+        await questions.take_answers(answers)
+        await questions.take_answers(dict.fromkeys(answers, Decision.DECLINED))
+        assert not questions.open_questions
 
     assert await outcomes(questions, 4, play) == ["approved"] * 4
 
@@ -149,8 +146,8 @@ async def test_what_is_left_out_twice_counts_as_refused() -> None:
     async def play() -> None:
         for _ in range(2):
             await questions.ready()
-            asked = await questions.next_round()
-            await questions.take_answers(asked.token, {})
+            questions.next_round()
+            await questions.take_answers({})
 
     assert (
         await outcomes(questions, 2, play)

@@ -14,7 +14,6 @@ CREATE TABLE job (
     parked boolean NOT NULL DEFAULT false,
     stage text NOT NULL DEFAULT '"queued"',
     questions text NOT NULL DEFAULT '[]',
-    round text NOT NULL DEFAULT '',
     answers jsonb NOT NULL DEFAULT '{}',
     -- Servers with callers that wait for the outcome.
     waiting text[] NOT NULL,

@@ -59,7 +59,7 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
             shown = partial(visible_manifest, call.app, reader=call.maker)
             return await call.app.code.run_code(request, call.identity, enter, person, shown)
 
-        job = call.app.jobs.start_run(run, call.identity.owner, person)
+        job = call.app.jobs.start(run, person=person, owner=call.identity.owner, tool="run_code")
     return await job_result(call, job, partial(_outcome_result, call))
 
 

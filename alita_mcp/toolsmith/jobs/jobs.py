@@ -10,7 +10,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
@@ -19,7 +19,7 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import Field
 
-from alita_mcp.errors import Cancelled, SandboxBusy, TooMany, UsageError
+from alita_mcp.errors import Cancelled, LibraryError, SandboxBusy, TooMany, UsageError
 from alita_mcp.owners import USER, choose_surplus
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
@@ -42,6 +42,7 @@ KEPT_RUNS = 20
 AT_ONCE = 4
 """Syntheses that run at once."""
 MAX_QUEUED = 32
+"""How many syntheses may wait for a slot."""
 MAX_PARKED = 16
 """How many approvals may wait for people at once; they take no slot from the syntheses."""
 MAX_LEFT = 8
@@ -105,6 +106,8 @@ class Job(Generic[T]):
     """Whether its caller gave up, and no other caller has joined."""
     is_elsewhere: bool = False
     """Whether another server of a shared library works on it, or one will."""
+    attempt: int = 0
+    """Of this server, whose work other servers can follow; 0: they do not know of it, or it is elsewhere."""
 
     def end(self, outcome: T | None, failure: BaseException | None) -> None:
         """Ends it, for all that wait."""
@@ -137,7 +140,6 @@ class Jobs:
 
     def __init__(self, tasks: TaskGroup, at_once: int) -> None:
         self._tasks = tasks
-        self._at_once = at_once
         self._slots = anyio.CapacityLimiter(at_once)
         self._jobs: dict[str, Job[Any]] = {}
 
@@ -153,16 +155,7 @@ class Jobs:
             UsageError: too many are under way.
         """
         work = partial(self.perform, order, person)
-        if order.tool != "solve_task":
-            return self.start(work, order.key, holds, person, owner=order.owner)
-        found: Job[Any] | None = self.find_by_key(order.key, order.owner)
-        if found is not None:
-            return found
-        if len(self._open_jobs("solve_task")) >= MAX_TASKS:
-            raise TooMany(
-                f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
-            )
-        return self._begin(Job(order.tool, order.key, order.owner, person, id=order.id), work, None)
+        return self.start(work, order.key, holds, person, owner=order.owner, tool=order.tool, job_id=order.id)
 
     def start(
         self,
@@ -172,31 +165,35 @@ class Jobs:
         person: PendingQuestions | None = None,
         *,
         owner: str = USER,
+        tool: Tool = "synthesize_tool",
         parked: bool = False,
+        job_id: str = "",
     ) -> Job[T]:
         """Starts work in the background, or finds the owner's job of the same key that is under way or was missed.
 
         `holds` says whether an outcome from before is still true; a `parked` job only waits for its `person`.
 
         Raises:
-            UsageError: too many jobs wait already.
+            TooMany: too many jobs are under way already.
+            SandboxBusy: too many runs of code are.
         """
         found = self.find_by_key(key, owner, holds)
         if found is not None:
             return found
-        same_kind = sum(job.parked == parked for job in self._open_jobs("synthesize_tool"))
-        if parked and same_kind >= MAX_PARKED:
-            raise UsageError(
-                f"Busy: {MAX_PARKED} approvals are waiting for people already.",
-                hint="Try again when one has ended, or approve with the command.",
-            )
-        if not parked and same_kind >= self._at_once + MAX_QUEUED:
-            raise UsageError(
-                f"Busy: {self._at_once} syntheses are running and {MAX_QUEUED} are waiting.",
-                hint="Try again when one has ended.",
-            )
-        slots = None if parked else self._slots
-        return self._begin(Job[T](key=key, owner=owner, person=person, parked=parked), work, slots)
+        most, what = {
+            "synthesize_tool": (self._slots.total_tokens + MAX_QUEUED, "syntheses are running or waiting"),
+            "run_code": (MAX_RUNS, "runs of code are running or waiting"),
+            "solve_task": (MAX_TASKS, "tasks are running"),
+        }[tool]
+        if parked:
+            most, what = MAX_PARKED, "approvals are waiting for people"
+        here = (job for job in self._jobs.values() if job.finished is None and not job.is_elsewhere)
+        if sum((job.tool, job.parked) == (tool, parked) for job in here) >= most:
+            if tool == "run_code":
+                raise SandboxBusy(f"Busy: {most} {what}.")
+            raise TooMany(f"Busy: {most} {what}.", hint="Try again when one has ended.")
+        job = Job[T](tool, key, owner, person, parked, id=job_id or secrets.token_urlsafe(12))
+        return self._begin(job, work, self._slots if tool == "synthesize_tool" and not parked else None)
 
     def find_by_key(
         self, key: str, owner: str, holds: Callable[[T], bool] = lambda _outcome: True
@@ -215,19 +212,6 @@ class Jobs:
                 return job
         return None
 
-    def start_run(
-        self, work: Callable[[ReportStage], Awaitable[T]], owner: str, person: PendingQuestions | None = None
-    ) -> Job[T]:
-        """Starts an owner's run of code in the background; `person` has its questions.
-
-        Raises:
-            SandboxBusy: too many are under way.
-        """
-        self._forget_old()
-        if len(self._open_jobs("run_code")) >= MAX_RUNS:
-            raise SandboxBusy(f"Busy: {MAX_RUNS} runs of code are running or waiting.")
-        return self._begin(Job[T](tool="run_code", owner=owner, person=person), work, None)
-
     def _begin(
         self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
     ) -> Job[T]:
@@ -244,10 +228,6 @@ class Jobs:
     def count_by_state(self) -> Counter[tuple[Tool, str]]:
         """How many jobs of each tool are in each state."""
         return Counter((job.tool, job.state) for job in self._jobs.values() if not job.is_elsewhere)
-
-    def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
-        here = [job for job in self._jobs.values() if not job.is_elsewhere]
-        return [job for job in here if job.finished is None and job.tool == tool]
 
     def take_jobs(self) -> None:
         """Begins to work on what other servers of a shared library have to do."""
@@ -287,10 +267,9 @@ class Jobs:
         it runs.
         """
         job.listeners.append(on_stage)
-        job.waiting += 1
         job.left = False
+        await self._count_caller(job, 1)
         try:
-            await self._note_callers(job)
             with anyio.move_on_after(within_s):
                 async with anyio.create_task_group() as waits:
 
@@ -302,24 +281,26 @@ class Jobs:
                         waits.start_soon(stop_waiting, until)
                     await job.done.wait()
                     waits.cancel_scope.cancel()
+            job.is_delivered = job.is_delivered or job.finished is not None
+            await self._count_caller(job, -1)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 goes_on_alone = goes_on is not None and await goes_on()
-            # The job (1) has other callers, (2) ends with its caller, or (3) goes on without one, as few others do.
-            if job.waiting == 1 and not goes_on_alone:
-                await self._leave(job)
-            elif job.waiting == 1:
-                job.left = True
-                left = [each for each in self._jobs.values() if each.left and each.finished is None]
-                for surplus in choose_surplus([(each, each.owner, 1) for each in left], job.owner, MAX_LEFT):
-                    self._tasks.start_soon(self.cancel, surplus)
+                is_awaited = await self._count_caller(job, -1)
+                # The job (1) has other callers, (2) ends with its caller, or (3) goes on without one, as few others do.
+                if not is_awaited and not goes_on_alone:
+                    with suppress(LibraryError):
+                        await self.cancel(job)
+                elif not is_awaited:
+                    job.left = True
+                    left = [each for each in self._jobs.values() if each.left and each.finished is None]
+                    for surplus in choose_surplus(
+                        [(each, each.owner, 1) for each in left], job.owner, MAX_LEFT
+                    ):
+                        self._tasks.start_soon(self.cancel, surplus)
             raise
-        else:
-            job.is_delivered = job.is_delivered or job.finished is not None
         finally:
-            job.waiting -= 1
             job.listeners.remove(on_stage)
-            await self._note_callers(job)
         if job.failure is not None:
             raise job.failure
         if job.outcome is not None:
@@ -329,12 +310,10 @@ class Jobs:
             job_id=job.id, elapsed_s=elapsed, stage=job.stage, next=f"call {job.tool} with this job_id"
         )
 
-    async def _leave(self, job: Job[Any]) -> None:
-        """Stops a job that no caller waits for any longer."""
-        await self.cancel(job)
-
-    async def _note_callers(self, job: Job[Any]) -> None:
-        """Tells other servers of a shared library whether callers wait here, and whether one heard the outcome."""
+    async def _count_caller(self, job: Job[Any], change: int) -> bool:
+        """Notes that a caller waits, or one less; whether any waits for the job still, here or at another server."""
+        job.waiting += change
+        return job.waiting > 0
 
     async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""
@@ -345,17 +324,22 @@ class Jobs:
     async def _run(
         self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
     ) -> None:
+        outcome: T | None = None
+        failure: Exception | None = Cancelled(CANCELLED[job.tool])
         try:
             with job.scope:
                 async with slots or nullcontext():
-                    job.outcome = await work(job.enter)
-        except Exception as failure:  # noqa: BLE001 - the callers that wait must get it, not the task group
-            job.failure = failure
-        finally:
-            if job.scope.cancelled_caught and job.outcome is None:
-                job.failure = Cancelled(CANCELLED[job.tool])
-            job.finished = time.monotonic()
-            job.done.set()
+                    outcome = await work(job.enter)
+                    failure = None
+        except Exception as raised:  # noqa: BLE001 - the callers that wait must get it, not the task group
+            failure = raised
+        except BaseException:  # this process ends
+            job.end(None, failure)
+            raise
+        await self._end(job, outcome, failure)
+
+    async def _end(self, job: Job[T], outcome: T | None, failure: BaseException | None) -> None:
+        job.end(outcome, failure)
 
     def _forget_old(self) -> None:
         now = time.monotonic()

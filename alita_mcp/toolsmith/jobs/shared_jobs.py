@@ -1,16 +1,21 @@
 """Jobs of the servers of a shared library: begun on one, asked for and stopped on any, done again when one is gone.
 
-The row of a job is the truth. Who works on it writes there how it stands; on all other servers that were asked about it
-a `Job` follows the row.
+The row of a job is the truth. Who works on it has the row's attempt, and writes there how it stands; with a lower one
+nothing is written any longer. On all other servers that were asked about it a `Job` follows the row. Times are the
+database's.
 """
+# ruff: noqa: S608 - the queries are made of what stands in this file
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -23,18 +28,44 @@ from alita_mcp.errors import Cancelled, LibraryError, TooMany
 from alita_mcp.postgres.database import Database
 from alita_mcp.postgres.queue import HEARTBEAT_S, JobQueue, migrate_queue
 from alita_mcp.progress import ReportStage
-from alita_mcp.toolsmith.jobs import job_rows
-from alita_mcp.toolsmith.jobs.job_rows import DEAD_AFTER_S, JobRows, Row
-from alita_mcp.toolsmith.jobs.jobs import AT_ONCE, CANCELLED, MAX_TASKS, Job, Jobs, Order, T, Tool
-from alita_mcp.toolsmith.jobs.person_questions import FilledForm, PendingQuestions
+from alita_mcp.toolsmith.jobs.job_rows import (
+    Row,
+    decode_answers,
+    decode_failure,
+    decode_questions,
+    encode_answers,
+    encode_failure,
+    encode_state,
+)
+from alita_mcp.toolsmith.jobs.jobs import (
+    AT_ONCE,
+    CANCELLED,
+    KEPT_SECONDS,
+    MAX_QUEUED,
+    MAX_TASKS,
+    Job,
+    Jobs,
+    Order,
+    T,
+    Tool,
+)  # fmt: skip
+from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions, PersonAnswer
 from alita_mcp.tracing import continue_trace, current_trace
 
 ReadOutcome = Callable[[Tool, str], Any]
 """Reads the outcome of a job of a tool; raises ValueError for one that this version does not know."""
+CHANNEL = "alita_jobs"
 WRITE_EVERY_S = 0.25
 """How often a server writes how its jobs stand, where that has changed."""
+DEAD_AFTER_S = 12
+"""A server whose jobs have had no heartbeat for so long is gone."""
 CLOSE_S = 1.0
-"""How long a server that ends may take to leave a job to others."""
+"""How long a server that ends may take to leave its jobs to others."""
+ID = re.compile(r"[\w-]{1,64}", re.ASCII)
+_ROW = "*, extract(epoch FROM now() - started) AS age"
+_OURS = "id = %(id)s AND attempt = %(attempt)s AND finished IS NULL"
+_IS_SILENT = f"heartbeat < now() - interval '{DEAD_AFTER_S} s'"
+_QUEUE = "procrastinate_jobs"
 _LOST = LibraryError(
     "The server that worked on this job is gone.", hint="Make the call again, with the whole request."
 )
@@ -53,12 +84,10 @@ class SharedJobs(Jobs):
     ) -> None:
         """Made by `open_shared_jobs`."""
         super().__init__(tasks, AT_ONCE)
-        self._rows, self._database = JobRows(database, secrets.token_hex(8)), database
+        self._database, self._portal = database, portal
+        self._server = secrets.token_hex(8)
         self._read_outcome = read_outcome
-        self._portal = portal
         self._queue = JobQueue(url, self._work)
-        self._attempts: dict[str, int] = {}
-        """Of the jobs with a row that this server works on."""
 
     def take_jobs(self) -> None:
         """As `Jobs` says."""
@@ -67,6 +96,24 @@ class SharedJobs(Jobs):
     def take_no_more(self) -> None:
         """As `Jobs` says."""
         self._queue.take_no_more()
+
+    async def _query(self, query: str, **values: Any) -> Sequence[Row]:
+        """The rows that a statement returns; raises LibraryError while the database is away."""
+
+        def execute() -> Sequence[Row]:
+            with self._database.transaction() as connection:
+                found = connection.execute(query, {"server": self._server, **values})
+                return found.fetchall() if found.description else ()
+
+        return await anyio.to_thread.run_sync(execute)
+
+    async def _update(self, where: str, sets: str, **values: Any) -> Sequence[Row]:
+        """The rows that were changed; all servers hear of each."""
+        query = f"UPDATE job SET {sets} WHERE {where} RETURNING {_ROW}, pg_notify('{CHANNEL}', id)"
+        return await self._query(query, **values)
+
+    async def _read(self, ids: Sequence[str]) -> Sequence[Row]:
+        return await self._query(f"SELECT {_ROW} FROM job WHERE id = ANY(%(ids)s)", ids=ids)
 
     # What callers do.
 
@@ -79,14 +126,35 @@ class SharedJobs(Jobs):
         """As `Jobs` says; whichever server has a place for it works on it."""
         if order.is_bound:
             return await super().begin(order, person, holds)
-        sent = order.model_copy(update={"request": {**order.request, "trace": current_trace()}})
-        for _ in range(2):  # at first another server may be a moment before
-            for row in await self._rows.find_same(order):
+        columns = {
+            "id": order.id,
+            "tool": order.tool,
+            "owner": order.owner,
+            "key": hashlib.sha256(order.key.encode("utf-8", "surrogatepass")).hexdigest()
+            if order.key
+            else "",
+            "request": json.dumps({**order.request, "trace": current_trace()}),
+            "asks": person is not None,
+        }
+        # The same request that is under way or was missed is this job; at first another server may be a moment before.
+        find = f"""
+            SELECT {_ROW} FROM job WHERE owner = %(owner)s AND tool = %(tool)s AND key = %(key)s AND key <> ''
+            AND (finished IS NULL AND NOT cancelled OR outcome IS NOT NULL AND NOT delivered)
+            ORDER BY finished DESC NULLS FIRST
+        """
+        insert = f"""
+            INSERT INTO job (id, tool, owner, key, request, asks, waiting)
+            SELECT %(id)s, %(tool)s, %(owner)s, %(key)s, %(request)s, %(asks)s, '{{}}' WHERE {MAX_QUEUED} >
+                (SELECT count(*) FROM job WHERE tool = %(tool)s AND server = '' AND finished IS NULL)
+            ON CONFLICT DO NOTHING RETURNING {_ROW}
+        """
+        for _ in range(2):
+            for row in await self._query(find, **columns):
                 job = await self._follow(row)
                 if job.finished is None or (job.outcome is not None and holds(job.outcome)):
                     return job
-            if new := await self._rows.insert(sent, asks=person is not None):
-                job = await self._follow(new, person)
+            for row in await self._query(insert, **columns):
+                job = await self._follow(row, person)
                 await self._queue.add(order.tool, order.id)
                 return job
         raise TooMany(f"Busy: many jobs of {order.tool} are waiting.", hint="Try again when one has ended.")
@@ -94,42 +162,48 @@ class SharedJobs(Jobs):
     async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
         """As `Jobs` says, on whichever server it is."""
         known = self._jobs.get(job_id)
-        if job_rows.ID.fullmatch(job_id) and (
-            known is None or (known.is_elsewhere and known.finished is None)
-        ):
-            for row in await self._rows.read([job_id]):
+        if ID.fullmatch(job_id) and (known is None or (known.is_elsewhere and known.finished is None)):
+            for row in await self._read([job_id]):
                 if row["owner"] == owner:
                     await self._follow(row)
         return await super().find_job(job_id, tool, owner=owner)
 
-    async def _note_callers(self, job: Job[Any]) -> None:
+    async def _count_caller(self, job: Job[Any], change: int) -> bool:
         """As `Jobs` says; a job that outlives its call can be asked for on all servers."""
+        is_awaited = await super()._count_caller(job, change)
         with anyio.CancelScope(shield=True), suppress(LibraryError):
-            if job.is_elsewhere or job.id in self._attempts:
-                await self._rows.note_callers(job.id, wait=job.waiting > 0, delivered=job.is_delivered)
-            elif job.waiting == 0:
-                await self._share(job)
+            if job.is_elsewhere or job.attempt:
+                sets = "waiting = array_remove(waiting, %(server)s) || %(here)s, delivered = delivered OR %(heard)s"
+                query = f"UPDATE job SET {sets} WHERE id = %(id)s RETURNING waiting"
+                here = [self._server] if is_awaited else []
+                rows = await self._query(query, id=job.id, here=here, heard=job.is_delivered)
+                is_awaited = any(row["waiting"] for row in rows)
+            elif not is_awaited and job.finished is None:
+                await self._share(job)  # where that fails it goes on, and other servers do not know it
+        return is_awaited or self._queue.is_stopping  # then others do what this server leaves
 
     async def cancel(self, job: Job[Any]) -> None:
-        """As `Jobs` says."""
+        """As `Jobs` says; one that nobody has begun ends at once."""
         if not job.is_elsewhere:
             await super().cancel(job)
             return
+        at_once = "finished = CASE WHEN server = '' THEN now() END, failure = CASE WHEN server = '' THEN %(why)s END"
+        why = encode_failure(Cancelled(CANCELLED[job.tool]))
         with anyio.CancelScope(shield=True):
-            await self._rows.cancel(job.id, job_rows.encode_failure(Cancelled(CANCELLED[job.tool])))
+            where = "id = %(id)s AND finished IS NULL"
+            await self._update(where, f"cancelled = true, {at_once}", id=job.id, why=why)
             await self._refresh([job.id])
             with anyio.move_on_after(10):
                 await job.done.wait()
 
-    async def _leave(self, job: Job[Any]) -> None:
-        """Stops a job that no caller here waits for any longer, unless one of another server does or will."""
-        with anyio.CancelScope(shield=True), suppress(LibraryError):
-            if self._queue.is_stopping or (
-                (job.is_elsewhere or job.id in self._attempts)
-                and await self._rows.note_callers(job.id, wait=False)
-            ):
-                return
-            await self.cancel(job)
+    async def _publish_answers(self, job: Job[Any], answers: Mapping[str, PersonAnswer]) -> None:
+        """Keeps answers for whichever server works on a job; the first to a question counts."""
+        try:
+            sets = "answers = %(said)s::jsonb || answers"
+            await self._update("id = %(id)s", sets, id=job.id, said=encode_answers(answers))
+        except LibraryError:
+            if job.is_elsewhere:
+                raise
 
     # Jobs that follow their rows.
 
@@ -141,7 +215,7 @@ class SharedJobs(Jobs):
                 tool=row["tool"], owner=row["owner"], person=person if row["asks"] else None, parked=row["parked"],
                 id=row["id"], started=time.monotonic() - float(row["age"]), is_elsewhere=True,
             )  # fmt: skip
-            person.store = self._rows, job.id
+            person.publish = partial(self._publish_answers, job)
         await self._take_in(job, row)
         return job
 
@@ -153,11 +227,9 @@ class SharedJobs(Jobs):
 
     async def _refresh(self, ids: Collection[str] | None) -> None:
         known = [job for job in self._jobs.values() if ids is None or job.id in ids]
-        followed = [
-            job for job in known if job.finished is None and (job.is_elsewhere or job.id in self._attempts)
-        ]
+        followed = [job for job in known if job.finished is None and (job.is_elsewhere or job.attempt)]
         with suppress(LibraryError):  # the next look comes in five seconds
-            found = {row["id"]: row for row in await self._rows.read([job.id for job in followed])}
+            found = {row["id"]: row for row in await self._read([job.id for job in followed])}
             for job in followed:
                 if job.id in found:
                     await self._take_in(job, found[job.id])
@@ -166,114 +238,103 @@ class SharedJobs(Jobs):
 
     async def _take_in(self, job: Job[Any], row: Row) -> None:
         """Takes in what other servers wrote into a row."""
-        answers = {key: answer for key, (_, answer) in job_rows.decode_answers(row).items()}
-        # 1. The work is done here: others answer its questions, wish its end, or have taken it away.
+        if job.person is not None:
+            job.person.hear_answers(decode_answers(row))
+        # 1. The work is done here: others wish its end, or have taken it away.
         if not job.is_elsewhere:
-            if row["cancelled"] or row["attempt"] > self._attempts.get(job.id, row["attempt"]):
+            if row["cancelled"] or row["attempt"] > job.attempt > 0:
                 job.scope.cancel()
-            elif job.person is not None:
-                job.person.hear_answers(answers)
             return
         # 2. Another server does it.
         if job.person is not None:
-            for question in job.person.hear_questions(job_rows.decode_questions(row)):
+            for question in job.person.hear_questions(decode_questions(row)):
                 self._tasks.start_soon(job.person.pass_on, question)
-            job.person.hear_answers(answers)
         if (stage := json.loads(row["stage"])) != job.stage:
             await job.enter(stage)
         if row["finished"] is None or job.finished is not None:
             return
         try:
             outcome = None if row["outcome"] is None else self._read_outcome(job.tool, row["outcome"])
-            job.end(outcome, None if row["failure"] is None else job_rows.decode_failure(row["failure"]))
+            job.end(outcome, None if row["failure"] is None else decode_failure(row["failure"]))
         except ValueError:
             job.end(None, _of_another_version(f"The outcome of job {job.id!r}"))
 
     # Work that is done here.
 
     async def _work(self, job_id: str) -> None:
-        """Does a job that the queue gave to this server; returns when it has ended."""
-        row = await self._rows.claim(job_id, job_rows.encode_failure(Cancelled(CANCELLED["solve_task"])))
-        if row is None:
-            return
-        job = await self._follow(row)
-        job.is_elsewhere, job.scope = False, anyio.CancelScope()
-        self._attempts[job.id] = row["attempt"]
-        if job.person is not None:
-            said = job_rows.decode_answers(row).values()
-            job.person.begin_anew({text: form for text, form in said if isinstance(form, FilledForm)})
-        request = json.loads(row["request"])
-        order = Order(id=job.id, tool=job.tool, owner=job.owner, request=request)
+        """Does a job that the queue gave to this server, unless another works on it; returns when it has ended."""
+        if (known := self._jobs.get(job_id)) is not None and known.attempt:
+            return  # it was silent, and goes on
+        where = f"id = %(id)s AND finished IS NULL AND request IS NOT NULL AND (server = '' OR {_IS_SILENT})"
+        sets = "server = %(server)s, attempt = attempt + 1, heartbeat = now(), questions = '[]'"
+        for row in await self._update(where, sets, id=job_id):
+            job = await self._follow(row)
+            job.is_elsewhere, job.attempt, job.scope = False, row["attempt"], anyio.CancelScope()
+            if row["cancelled"]:
+                job.scope.cancel()
+            if job.person is not None:
+                job.person.begin_anew()
+            request = json.loads(row["request"])
+            trace = request.pop("trace")
+            order = Order(id=job.id, tool=job.tool, owner=job.owner, request=request)
+            self._begin(job, partial(self._perform, order, job.person, trace), None)
+            self._tasks.start_soon(self._write_states, job)
+            await job.done.wait()
 
-        async def work(on_stage: ReportStage) -> Any:
-            try:
-                with continue_trace(request.pop("trace")):
-                    return await self.perform(order, job.person, on_stage)
-            except ValidationError:
-                raise _of_another_version(f"The request of job {job.id!r}") from None
-
-        self._begin(job, work, None)
-        self._tasks.start_soon(self._write_states, job)
-        await job.done.wait()
-
-    async def _run(
-        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
-    ) -> None:
-        """As `Jobs` says; a job with a row has ended once that is written."""
-        outcome: T | None = None
-        failure: Exception | None = None
+    async def _perform(
+        self, order: Order, person: PendingQuestions | None, trace: Mapping[str, str], on_stage: ReportStage
+    ) -> Any:
         try:
-            with job.scope:
-                async with slots or nullcontext():
-                    outcome = await work(job.enter)
-            failure = Cancelled(CANCELLED[job.tool]) if outcome is None else None
-        except Exception as raised:  # noqa: BLE001 - the callers that wait must get it, not the task group
-            failure = raised
-        except BaseException:  # this server ends
-            if attempt := self._attempts.pop(job.id, 0):
-                with anyio.move_on_after(CLOSE_S, shield=True), suppress(LibraryError):
-                    await self._rows.write(job.id, attempt, {"server": ""})
-            job.end(None, _LOST)
-            raise
-        if await self._write_end(job, outcome, failure):
-            job.end(outcome, failure)
-        else:  # another server does it now
-            job.is_elsewhere = True
-            await self._refresh([job.id])
-
-    async def _write_end(self, job: Job[Any], outcome: Any, failure: Exception | None) -> bool:
-        """Writes how a job ended, as soon as the database is there; False where another server has it now."""
-        said = None if outcome is None else outcome.model_dump_json()
-        end = {"outcome": said, "failure": None if failure is None else job_rows.encode_failure(failure)}
-        while job.id in self._attempts:
-            with suppress(LibraryError):
-                is_written = await self._rows.write(job.id, self._attempts[job.id], end)
-                del self._attempts[job.id]
-                return is_written
-            await anyio.sleep(1.0)
-        return True
+            with continue_trace(trace):
+                return await self.perform(order, person, on_stage)
+        except ValidationError:
+            raise _of_another_version(f"The request of job {order.id!r}") from None
 
     async def _share(self, job: Job[Any]) -> None:
-        """Gives a row to a job that is done here and by nobody else."""
-        if job.finished is None and not job.is_elsewhere and job.id not in self._attempts:
-            self._attempts[job.id] = 1
-            if job.person is not None:
-                job.person.store = self._rows, job.id
-            with suppress(LibraryError):  # it goes on; other servers do not know it
-                await self._rows.insert_begun(job)
-            self._tasks.start_soon(self._write_states, job)
+        """Gives a row to a job that is done here and can be nowhere else."""
+        await self._query(
+            "INSERT INTO job (id, tool, owner, key, asks, parked, waiting, server, attempt)"
+            " VALUES (%(id)s, %(tool)s, %(owner)s, '', %(asks)s, %(parked)s, '{}', %(server)s, 1)",
+            id=job.id, tool=job.tool, owner=job.owner, asks=job.person is not None, parked=job.parked,
+        )  # fmt: skip
+        job.attempt = 1
+        if job.person is not None:
+            job.person.publish = partial(self._publish_answers, job)
+        self._tasks.start_soon(self._write_states, job)
+        if job.finished is not None:  # meanwhile
+            await self._end(job, job.outcome, job.failure)
 
     async def _write_states(self, job: Job[Any]) -> None:
         """Writes how a job stands while it is done here."""
-        attempt, written = self._attempts.get(job.id), dict[str, str | None]()
-        while attempt is not None and self._attempts.get(job.id) == attempt:
-            state = job_rows.encode_state(job)
-            if state != written:
+        written: Mapping[str, str] = {}
+        while attempt := job.attempt:
+            if (state := encode_state(job)) != written:
                 with suppress(LibraryError):
-                    if not await self._rows.write(job.id, attempt, state):
+                    sets = "stage = %(stage)s, questions = %(questions)s"
+                    if not await self._update(_OURS, sets, id=job.id, attempt=attempt, **state):
                         await self._refresh([job.id])
                     written = state
             await anyio.sleep(WRITE_EVERY_S)
+
+    async def _end(self, job: Job[T], outcome: T | None, failure: BaseException | None) -> None:
+        """As `Jobs` says, once it is written, as soon as the database is there; unless another server does it now."""
+        said: Any = outcome
+        end = {
+            "outcome": None if outcome is None else said.model_dump_json(),
+            "failure": None if failure is None else encode_failure(failure),
+        }
+        sets = "outcome = %(outcome)s, failure = %(failure)s, finished = now()"
+        while attempt := job.attempt:
+            with suppress(LibraryError):
+                is_written = await self._update(_OURS, sets, id=job.id, attempt=attempt, **end)
+                job.is_elsewhere = not is_written and bool(await self._read([job.id]))
+                job.attempt = 0
+                break
+            await anyio.sleep(1.0)
+        if job.is_elsewhere:
+            await self._refresh([job.id])
+        else:
+            job.end(outcome, failure)
 
     async def keep_alive(self) -> None:
         """Says that this server lives, and sees to the jobs of those that do not."""
@@ -284,18 +345,38 @@ class SharedJobs(Jobs):
                 if not is_migrated:
                     await anyio.to_thread.run_sync(migrate_queue, self._database)
                     is_migrated = True
-                await self._rows.beat(list(self._attempts))
+                ours = [job.id for job in self._jobs.values() if job.attempt]
+                beat = "UPDATE job SET heartbeat = now() WHERE id = ANY(%(ids)s) AND server = %(server)s"
+                await self._query(beat, ids=ours)
                 now = time.monotonic()
                 # While the database is away nobody can say that they live: for as long as that nobody counts as dead.
                 began = now if now - lived > DEAD_AFTER_S / 2 else began
                 lived = now
-                may_judge = now - began > DEAD_AFTER_S
-                if may_judge:
-                    await self._rows.end_lost(job_rows.encode_failure(_LOST))
-                    await self._queue.drop_stalled(DEAD_AFTER_S)
-                for row in await self._rows.find_unqueued(of_dead=may_judge):
-                    await self._queue.add(row["tool"], row["id"])
+                await self._see_to_free_jobs(may_judge=now - began > DEAD_AFTER_S)
             await anyio.sleep(HEARTBEAT_S)
+
+    async def _see_to_free_jobs(self, *, may_judge: bool) -> None:
+        """Queues the jobs that nobody works on, and ends those that only a server that is gone could do."""
+        is_free = f"finished IS NULL AND (server = '' OR (%(may_judge)s AND {_IS_SILENT}))"
+        await self._update(
+            f"{is_free} AND request IS NULL", "finished = now(), failure = %(lost)s",
+            may_judge=may_judge, lost=encode_failure(_LOST),
+        )  # fmt: skip
+        # The queue may still think that one is being done: its server is gone, or could not say how that ended while
+        # the database was away. If one was taken just now, it is done all the same, and once.
+        is_over = f"{_IS_SILENT} AND (finished IS NOT NULL OR {is_free})"
+        drop = f"DELETE FROM {_QUEUE} USING job WHERE lock = job.id AND status = 'doing' AND {is_over}"
+        await self._query(drop, may_judge=may_judge)
+        is_queued = f"EXISTS (SELECT FROM {_QUEUE} WHERE lock = job.id AND status < 'succeeded')"
+        find = f"SELECT id, tool FROM job WHERE {is_free} AND request IS NOT NULL AND NOT {is_queued}"
+        for row in await self._query(find, may_judge=may_judge):
+            await self._queue.add(row["tool"], row["id"])
+        await self._query(f"DELETE FROM job WHERE finished < now() - interval '{KEPT_SECONDS} s'")
+
+    async def leave_jobs(self) -> None:
+        """Leaves what was done here, and has not ended, to others."""
+        with anyio.move_on_after(CLOSE_S, shield=True), suppress(LibraryError):
+            await self._update("server = %(server)s AND finished IS NULL", "server = ''")
 
 
 @asynccontextmanager
@@ -303,12 +384,14 @@ async def open_shared_jobs(
     database: Database, url: str, read_outcome: ReadOutcome
 ) -> AsyncIterator[SharedJobs]:
     """Opens the registry of one server; leaving it leaves what still runs to the others."""
-    async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
-        jobs = SharedJobs(tasks, database, url, read_outcome, portal)
-        database.listen(job_rows.CHANNEL, jobs.hear)
-        tasks.start_soon(jobs.keep_alive)
-        yield jobs
-        tasks.cancel_scope.cancel()
+    async with BlockingPortal() as portal:
+        async with anyio.create_task_group() as tasks:
+            jobs = SharedJobs(tasks, database, url, read_outcome, portal)
+            database.listen(CHANNEL, jobs.hear)
+            tasks.start_soon(jobs.keep_alive)
+            yield jobs
+            tasks.cancel_scope.cancel()
+        await jobs.leave_jobs()
 
 
 def _of_another_version(what: str) -> LibraryError:
