@@ -20,7 +20,6 @@ from alita_mcp.postgres.migrations import LOCK
 with extra_imports("team"):
     from procrastinate import App, PsycopgConnector
     from procrastinate.exceptions import ProcrastinateException
-    from procrastinate.jobs import Status
     from procrastinate.schema import SchemaManager
     from procrastinate.worker import Worker
     from psycopg_pool import PoolTimeout
@@ -61,13 +60,6 @@ class JobQueue:
         with suppress(ProcrastinateException, PoolTimeout):
             place = self._task.configure(queue=f"{queue}.{FORMAT}", lock=job, queueing_lock=job)
             await place.defer_async(job=job)
-
-    async def drop_stalled(self, after_s: int) -> None:
-        """Takes out the jobs of servers that are gone; one put back could not pass a second one of the same lock."""
-        with suppress(ProcrastinateException, PoolTimeout):
-            for job in await self._app.job_manager.get_stalled_jobs(seconds_since_heartbeat=after_s):
-                with suppress(ProcrastinateException):  # another server was first
-                    await self._app.job_manager.finish_job(job, Status.FAILED, delete_job=True)
 
     async def work(self, queues: Mapping[str, int]) -> None:
         """Runs the jobs of these queues, so many at once of each, until it is cancelled."""
