@@ -21,7 +21,6 @@ CREATE TABLE job (
     delivered boolean NOT NULL DEFAULT false,
     server text NOT NULL DEFAULT '',
     attempt integer NOT NULL DEFAULT 0,
-    heartbeat timestamptz NOT NULL DEFAULT now(),
     started timestamptz NOT NULL DEFAULT now(),
     finished timestamptz,
     outcome text,
@@ -29,7 +28,7 @@ CREATE TABLE job (
 );
 
 CREATE UNIQUE INDEX job_under_way ON job (owner, tool, key) WHERE key <> '' AND finished IS NULL AND NOT cancelled;
-CREATE INDEX job_unfinished ON job (heartbeat) WHERE finished IS NULL;
+CREATE INDEX job_unfinished ON job (server) WHERE finished IS NULL;
 CREATE INDEX job_finished ON job (finished);
 
 CREATE TABLE queue_migration (name text PRIMARY KEY);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,7 +13,7 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message
 
 from alita_mcp.agent.task_budget import task_budget
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 CLIENT = "REST"
 HEARTBEAT_S = 15.0
 LOOK_EVERY_S = 0.5
-"""How often the events of a run are looked for where nothing says that there are any."""
+"""How often the events of a run are looked for."""
 
 
 def api_routes(shared: SharedApp) -> list[Mount]:
@@ -67,7 +66,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
             raise
         if first is None:
             raise job.failure or Refusal(503, "unavailable", "The task has not begun.")
-        return _TaskStream(events, first, partial(app.jobs.cancel, job))
+        return _stream(events, first, lambda _message: app.jobs.cancel(job))
 
     async def follow_task(request: Request) -> Response:
         """Streams the events of a task after the one that `Last-Event-ID` names, whichever server works on it."""
@@ -85,7 +84,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
                 await runs.summary(run)
             except ToolNotFound as missing:
                 raise Refusal(404, "not_found", missing.message) from None
-        return _TaskStream(task_events(runs, run, job, int(last[:9]) if last.isdecimal() else 0))
+        return _stream(task_events(runs, run, job, int(last[:9]) if last.isdecimal() else 0))
 
     routes = [
         Route("/tasks", run_task, methods=["POST"]),
@@ -119,62 +118,40 @@ async def task_events(
     runs: RunReader, run: str, job: Job[Solution] | None, after: int = 0
 ) -> AsyncIterator[TaskEvent]:
     """The events of a run as they are stored, those after a number, until it has ended."""
-    changed = anyio.Event()
-
-    async def wake(_stage: str) -> None:
-        changed.set()
-
-    if job is not None:
-        job.listeners.append(wake)
-    try:
-        while True:
-            is_over = job is None or job.finished is not None
-            changed, events = anyio.Event(), list[TaskEvent]()
-            with suppress(ToolNotFound):  # it has not begun
-                events = list(await runs.events(run))
-            if events and events[-1].number < after:  # another server does it anew
-                after = 0
-            for event in events:
-                if event.number > after:
-                    after = event.number
-                    yield event
-                    is_over = is_over or event.kind == "finished"
-            if is_over:
-                return
+    is_over = False
+    while not is_over:
+        is_over, events = job is None or job.finished is not None, list[TaskEvent]()
+        with suppress(ToolNotFound):  # it has not begun
+            events = list(await runs.events(run))
+        if events and events[-1].number < after:  # another server does it anew
+            after = 0
+        for event in events:
+            if event.number > after:
+                after = event.number
+                yield event
+                is_over = is_over or event.kind == "finished"
+        if job is not None and not is_over:
             with anyio.move_on_after(LOOK_EVERY_S):
-                await changed.wait()
-    finally:
-        if job is not None:
-            job.listeners.remove(wake)
+                await job.done.wait()
 
 
-class _TaskStream(EventSourceResponse):
-    """A task's events as messages of a stream."""
+def _stream(
+    events: AsyncIterator[TaskEvent],
+    first: TaskEvent | None = None,
+    on_leave: Callable[[Message], Awaitable[None]] | None = None,
+) -> EventSourceResponse:
+    """Events as messages of a stream; `on_leave` is called when the caller is gone before its end."""
 
-    def __init__(
-        self,
-        events: AsyncIterator[TaskEvent],
-        first: TaskEvent | None = None,
-        at_end: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        super().__init__(
-            self._messages(first),
-            ping=HEARTBEAT_S,
-            ping_message_factory=lambda: ServerSentEvent(comment="still running", sep="\n"),
-            sep="\n",
-        )
-        self._events, self._at_end = events, at_end
-
-    async def _messages(self, first: TaskEvent | None) -> AsyncIterator[dict[str, Any]]:
-        event = first or await anext(self._events, None)
+    async def messages() -> AsyncIterator[dict[str, Any]]:
+        event = first or await anext(events, None)
         while event is not None:
             yield {"id": str(event.number), "event": event.kind, "data": event.model_dump_json()}
-            event = await anext(self._events, None)
+            event = await anext(events, None)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            if self._at_end is not None:
-                with anyio.CancelScope(shield=True):
-                    await self._at_end()
+    return EventSourceResponse(
+        messages(),
+        ping=HEARTBEAT_S,
+        ping_message_factory=lambda: ServerSentEvent(comment="still running", sep="\n"),
+        sep="\n",
+        client_close_handler_callable=on_leave,
+    )

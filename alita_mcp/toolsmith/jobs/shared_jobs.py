@@ -1,8 +1,8 @@
 """Jobs of the servers of a shared library: begun on one, asked for and stopped on any, done again when one is gone.
 
 The row of a job is the truth. Who works on it has the row's attempt, and writes there how it stands; with a lower one
-nothing is written any longer. On all other servers that were asked about it a `Job` follows the row. Times are the
-database's.
+nothing is written any longer. On all other servers that were asked about it a `Job` follows the row. A server lives
+while it has a connection to the database.
 """
 # ruff: noqa: S608 - the queries are made of what stands in this file
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -57,15 +56,16 @@ ReadOutcome = Callable[[Tool, str], Any]
 CHANNEL = "alita_jobs"
 WRITE_EVERY_S = 0.25
 """How often a server writes how its jobs stand, where that has changed."""
-DEAD_AFTER_S = 12
-"""A server whose jobs have had no heartbeat for so long is gone."""
+LOOKS = 5
+"""So often in a row a server must be seen without a connection before its jobs are done by others."""
 CLOSE_S = 1.0
 """How long a server that ends may take to leave its jobs to others."""
 ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _ROW = "*, extract(epoch FROM now() - started) AS age"
 _OURS = "id = %(id)s AND attempt = %(attempt)s AND finished IS NULL"
-_IS_SILENT = f"heartbeat < now() - interval '{DEAD_AFTER_S} s'"
-_QUEUE = "procrastinate_jobs"
+_IS_FREE = (
+    "finished IS NULL AND (server = '' OR server NOT IN (SELECT application_name FROM pg_stat_activity))"
+)
 _LOST = LibraryError(
     "The server that worked on this job is gone.", hint="Make the call again, with the whole request."
 )
@@ -85,7 +85,6 @@ class SharedJobs(Jobs):
         """Made by `open_shared_jobs`."""
         super().__init__(tasks, AT_ONCE)
         self._database, self._portal = database, portal
-        self._server = secrets.token_hex(8)
         self._read_outcome = read_outcome
         self._queue = JobQueue(url, self._work)
 
@@ -102,7 +101,7 @@ class SharedJobs(Jobs):
 
         def execute() -> Sequence[Row]:
             with self._database.transaction() as connection:
-                found = connection.execute(query, {"server": self._server, **values})
+                found = connection.execute(query, {"server": self._database.server, **values})
                 return found.fetchall() if found.description else ()
 
         return await anyio.to_thread.run_sync(execute)
@@ -127,9 +126,7 @@ class SharedJobs(Jobs):
         if order.is_bound:
             return await super().begin(order, person, holds)
         columns = {
-            "id": order.id,
-            "tool": order.tool,
-            "owner": order.owner,
+            **order.model_dump(),
             "key": hashlib.sha256(order.key.encode("utf-8", "surrogatepass")).hexdigest()
             if order.key
             else "",
@@ -175,7 +172,7 @@ class SharedJobs(Jobs):
             if job.is_elsewhere or job.attempt:
                 sets = "waiting = array_remove(waiting, %(server)s) || %(here)s, delivered = delivered OR %(heard)s"
                 query = f"UPDATE job SET {sets} WHERE id = %(id)s RETURNING waiting"
-                here = [self._server] if is_awaited else []
+                here = [self._database.server] if is_awaited else []
                 rows = await self._query(query, id=job.id, here=here, heard=job.is_delivered)
                 is_awaited = any(row["waiting"] for row in rows)
             elif not is_awaited and job.finished is None:
@@ -265,8 +262,8 @@ class SharedJobs(Jobs):
         """Does a job that the queue gave to this server, unless another works on it; returns when it has ended."""
         if (known := self._jobs.get(job_id)) is not None and known.attempt:
             return  # it was silent, and goes on
-        where = f"id = %(id)s AND finished IS NULL AND request IS NOT NULL AND (server = '' OR {_IS_SILENT})"
-        sets = "server = %(server)s, attempt = attempt + 1, heartbeat = now(), questions = '[]'"
+        where = f"id = %(id)s AND request IS NOT NULL AND {_IS_FREE}"
+        sets = "server = %(server)s, attempt = attempt + 1, questions = '[]'"
         for row in await self._update(where, sets, id=job_id):
             job = await self._follow(row)
             job.is_elsewhere, job.attempt, job.scope = False, row["attempt"], anyio.CancelScope()
@@ -336,42 +333,44 @@ class SharedJobs(Jobs):
         else:
             job.end(outcome, failure)
 
-    async def keep_alive(self) -> None:
-        """Says that this server lives, and sees to the jobs of those that do not."""
-        began = lived = time.monotonic()
-        is_migrated = False
+    async def see_to_free_jobs(self) -> None:
+        """Has done again what servers that are gone were doing; ends what only they could do."""
+        # What the queue counts as being done may be so though no server has it: the database went away between the two.
+        doing, queued = (
+            f"EXISTS (SELECT FROM procrastinate_jobs WHERE lock = job.id AND status = '{status}')"
+            for status in ("doing", "todo")
+        )
+        find = f"""
+            SELECT id, tool, request IS NULL AS is_bound, server <> '' OR {doing} AS was_begun
+            FROM job WHERE {_IS_FREE} AND ({doing} OR NOT {queued})
+        """
+        forget = f"""
+            WITH old AS (DELETE FROM job WHERE finished < now() - interval '{KEPT_SECONDS} s' RETURNING id)
+            DELETE FROM procrastinate_jobs USING old WHERE lock = old.id
+        """
+        drop = "DELETE FROM procrastinate_jobs WHERE lock = ANY(%(ids)s) AND status = 'doing'"
+        end, lost = "finished = now(), failure = %(why)s", encode_failure(_LOST)
+        is_migrated, seen = False, dict[str, int]()
         while True:
-            with suppress(LibraryError):
+            try:
                 if not is_migrated:
                     await anyio.to_thread.run_sync(migrate_queue, self._database)
                     is_migrated = True
-                ours = [job.id for job in self._jobs.values() if job.attempt]
-                beat = "UPDATE job SET heartbeat = now() WHERE id = ANY(%(ids)s) AND server = %(server)s"
-                await self._query(beat, ids=ours)
-                now = time.monotonic()
-                # While the database is away nobody can say that they live: for as long as that nobody counts as dead.
-                began = now if now - lived > DEAD_AFTER_S / 2 else began
-                lived = now
-                await self._see_to_free_jobs(may_judge=now - began > DEAD_AFTER_S)
+                found = await self._query(find)
+                seen = {row["id"]: seen.get(row["id"], 0) + 1 for row in found}
+                free = [row for row in found if seen[row["id"]] >= LOOKS or not row["was_begun"]]
+                ids = [row["id"] for row in free]
+                await self._query(drop, ids=ids)
+                await self._update(
+                    f"id = ANY(%(ids)s) AND request IS NULL AND {_IS_FREE}", end, ids=ids, why=lost
+                )
+                for row in free:
+                    if not row["is_bound"]:
+                        await self._queue.add(row["tool"], row["id"])
+                await self._query(forget)
+            except LibraryError:  # while the database is away nobody has a connection, nor counts as gone
+                seen.clear()
             await anyio.sleep(HEARTBEAT_S)
-
-    async def _see_to_free_jobs(self, *, may_judge: bool) -> None:
-        """Queues the jobs that nobody works on, and ends those that only a server that is gone could do."""
-        is_free = f"finished IS NULL AND (server = '' OR (%(may_judge)s AND {_IS_SILENT}))"
-        await self._update(
-            f"{is_free} AND request IS NULL", "finished = now(), failure = %(lost)s",
-            may_judge=may_judge, lost=encode_failure(_LOST),
-        )  # fmt: skip
-        # The queue may still think that one is being done: its server is gone, or could not say how that ended while
-        # the database was away. If one was taken just now, it is done all the same, and once.
-        is_over = f"{_IS_SILENT} AND (finished IS NOT NULL OR {is_free})"
-        drop = f"DELETE FROM {_QUEUE} USING job WHERE lock = job.id AND status = 'doing' AND {is_over}"
-        await self._query(drop, may_judge=may_judge)
-        is_queued = f"EXISTS (SELECT FROM {_QUEUE} WHERE lock = job.id AND status < 'succeeded')"
-        find = f"SELECT id, tool FROM job WHERE {is_free} AND request IS NOT NULL AND NOT {is_queued}"
-        for row in await self._query(find, may_judge=may_judge):
-            await self._queue.add(row["tool"], row["id"])
-        await self._query(f"DELETE FROM job WHERE finished < now() - interval '{KEPT_SECONDS} s'")
 
     async def leave_jobs(self) -> None:
         """Leaves what was done here, and has not ended, to others."""
@@ -388,7 +387,7 @@ async def open_shared_jobs(
         async with anyio.create_task_group() as tasks:
             jobs = SharedJobs(tasks, database, url, read_outcome, portal)
             database.listen(CHANNEL, jobs.hear)
-            tasks.start_soon(jobs.keep_alive)
+            tasks.start_soon(jobs.see_to_free_jobs)
             yield jobs
             tasks.cancel_scope.cancel()
         await jobs.leave_jobs()
