@@ -19,6 +19,7 @@ from alita_mcp.sandbox.network.egress_policies import (
     ByteBudget,
     GrantedHosts,
     MeteredStream,
+    connect,
 )
 from alita_mcp.sandbox.network.proxy import IDLE_SECONDS, serve
 from alita_mcp.values import Limits
@@ -274,8 +275,7 @@ async def test_a_body_that_was_cut_by_an_early_response_leaves_no_connection_to_
 
     class Policy:
         async def open(self, host: str, port: int) -> ByteStream:
-            inner = await anyio.connect_tcp("127.0.0.1", port)
-            return Held(inner, ByteBudget(1000), lambda _: None, idle=kept)
+            return Held(await connect("127.0.0.1", port), ByteBudget(1000), idle=kept)
 
     kept: list[MeteredStream] = []
     async with server(answer_early) as port, anyio.create_task_group() as tasks:

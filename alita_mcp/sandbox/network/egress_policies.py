@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from typing import TypeVar
 
 import anyio
 from anyio.abc import ByteStream, SocketAttribute
@@ -16,6 +18,8 @@ from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addre
 from alita_mcp.values import Limits
 
 CONNECT_SECONDS = 20.0
+_T = TypeVar("_T")
+_V = TypeVar("_V")
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", 0)
 REUSE_SECONDS = 1.0
 """How long a connection waits for another request: shorter than servers keep one, so that none is cut under way."""
@@ -26,8 +30,9 @@ MAX_IDLE = 32
 class AllowList:
     """Egress policy of exactly these `host:port`, at any address: for builders, whose hosts a person set."""
 
-    def __init__(self, hosts: Iterable[str]) -> None:
+    def __init__(self, hosts: Iterable[str], max_bytes: int = sys.maxsize) -> None:
         self._hosts = frozenset(host.lower() for host in hosts)
+        self._budget = ByteBudget(max_bytes)
 
     async def open(self, host: str, port: int) -> ByteStream:
         """Opens a connection to a host on the list; see the interface."""
@@ -35,7 +40,7 @@ class AllowList:
             raise EgressRefused(403, f"{host}:{port} is not on the allow-list")
         try:
             with anyio.fail_after(CONNECT_SECONDS):
-                return await anyio.connect_tcp(host, port)
+                return MeteredStream(await connect(host, port), self._budget)
         except (OSError, TimeoutError) as problem:
             raise EgressRefused(502, f"{host}:{port} cannot be reached: {problem}") from problem
 
@@ -63,17 +68,27 @@ class ByteBudget:
             raise EgressRefused(403, self.limit_message)
 
 
+async def connect(host: str, port: int) -> socket.socket:
+    """A connection; an address needs no resolver. OSError where there is none."""
+    stream = await anyio.connect_tcp(host, port)
+    with anyio.CancelScope(shield=True):
+        async with stream:
+            connection: socket.socket = stream.extra(SocketAttribute.raw_socket).dup()  # noqa: S610 - not Django's
+    return connection
+
+
 class MeteredStream(ByteStream):
     """Connection whose bytes are taken out of a budget; `on_close` gets the moved bytes once.
 
-    Between two requests it is one of `idle`, from which the policy that opened it, and no other, takes it again.
+    It reads and writes at once where the kernel allows, without a turn of the event loop. Between two requests it is
+    one of `idle`, from which the policy that opened it, and no other, takes it again.
     """
 
     def __init__(
         self,
-        inner: ByteStream,
+        connection: socket.socket,
         budget: ByteBudget,
-        on_close: Callable[[MeteredStream], None],
+        on_close: Callable[[MeteredStream], None] = lambda _: None,
         place: tuple[str, int] = ("", 0),
         idle: list[MeteredStream] | None = None,
         *,
@@ -85,22 +100,17 @@ class MeteredStream(ByteStream):
         """It has carried another request before."""
         self.bytes_out = 0
         self.bytes_in = 0
-        self._inner = inner
+        self._socket = connection
         self._budget = budget
         self._on_close = on_close
         self._open = True
         self._idle = idle
-        self._waiting = anyio.CancelScope()
-        self._waited = anyio.Event()
-        self._is_taken = False
+        self._taken = anyio.Event()
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """The next bytes; EgressRefused when they are more than the budget allows."""
-        if _QUICK_ACK and self._idle is not None:
-            # a server that writes a response in pieces waits for each to be acknowledged, which takes 40 ms otherwise
-            raw = self._inner.extra(SocketAttribute.raw_socket)  # noqa: S610 - not Django's
-            raw.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
-        data = await self._inner.receive(max_bytes)
+        if not (data := await self._when_ready(anyio.wait_readable, self._receive_now, max_bytes)):
+            raise anyio.EndOfStream
         self.bytes_in += len(data)
         self._budget.spend(len(data))
         return data
@@ -109,43 +119,63 @@ class MeteredStream(ByteStream):
         """Sends bytes; EgressRefused before any of them is sent when they are more than the budget allows."""
         self._budget.spend(len(item))
         self.bytes_out += len(item)
-        await self._inner.send(item)
+        view = memoryview(item)
+        while view:
+            view = view[await self._when_ready(anyio.wait_writable, self._socket.send, view) :]
 
     async def send_eof(self) -> None:
         """Says that nothing more follows."""
-        await self._inner.send_eof()
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
 
     async def aclose(self) -> None:
-        """Closes the connection, also while being cancelled; one that was taken is another's to close."""
+        """Closes the connection at once; one that was taken is another's to close."""
         self._note_close()
-        if not self._is_taken:
-            with anyio.CancelScope(shield=True):
-                await self._inner.aclose()
+        if not self._taken.is_set() and self._socket.fileno() >= 0:
+            anyio.notify_closing(self._socket)
+            self._socket.close()
 
     async def wait_for_reuse(self) -> None:
-        """Waits a moment for another request to take the connection; whatever the server does meanwhile ends it."""
+        """Waits a moment for another request to take the connection."""
         self._note_close()
         if self._idle is None or len(self._idle) >= MAX_IDLE:
             return
         self._idle.append(self)
-        self._waiting.deadline = anyio.current_time() + REUSE_SECONDS
         try:
-            with self._waiting, suppress(OSError, anyio.EndOfStream, anyio.BrokenResourceError):
-                await self._inner.receive(1)
+            with anyio.move_on_after(REUSE_SECONDS):
+                await self._taken.wait()
         finally:
-            self._is_taken = self not in self._idle and self._waiting.cancelled_caught
             if self in self._idle:
                 self._idle.remove(self)
-            self._waited.set()
 
-    async def take(self) -> ByteStream | None:
-        """Takes the connection below from those that wait; None when it has just ended."""
-        if self._idle is not None:
-            self._idle.remove(self)
-        self._waiting.cancel()
-        with anyio.CancelScope(shield=True):  # it is let go at once
-            await self._waited.wait()
-        return self._inner if self._is_taken else None
+    def take(self) -> socket.socket | None:
+        """Takes the connection from those that wait; None where the server has sent something since, or its end."""
+        with suppress(OSError):
+            try:
+                self._socket.recv(1, socket.MSG_PEEK)
+            except BlockingIOError:
+                if self._idle is not None:
+                    self._idle.remove(self)
+                self._taken.set()
+                return self._socket
+        return None
+
+    def _receive_now(self, max_bytes: int) -> bytes:
+        if _QUICK_ACK:
+            # a server that writes a response in pieces waits for each to be acknowledged, which takes 40 ms otherwise
+            self._socket.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
+        return self._socket.recv(max_bytes)
+
+    async def _when_ready(
+        self, ready: Callable[[socket.socket], Awaitable[None]], step: Callable[[_T], _V], what: _T
+    ) -> _V:
+        while True:
+            try:
+                return step(what)
+            except BlockingIOError:
+                await ready(self._socket)
+            except OSError as broken:
+                raise anyio.BrokenResourceError from broken
 
     def _note_close(self) -> None:
         if self._open:
@@ -189,14 +219,14 @@ class GrantedHosts:
                 raise EgressRefused(403, not_granted(host, port))  # noqa: TRY301 - noted below as any refusal
             self.budget.spend(0)  # refuses when an earlier connection spent it all
             idle = [stream for stream in self._idle if stream.place == (host, port)]
-            kept = await idle[-1].take() if idle else None
-            inner = kept or await self._connect(host, port)
+            kept = idle[-1].take() if idle else None
+            connection = kept or await self._connect(host, port)
         except BaseException as problem:
             is_refused = isinstance(problem, EgressRefused) and problem.status == 403
             self._note(host, port, "refused" if is_refused else "failed", started)
             raise
         return MeteredStream(
-            inner,
+            connection,
             self.budget,
             lambda moved: self._note(host, port, "ok", started, moved),
             (host, port),
@@ -204,7 +234,7 @@ class GrantedHosts:
             is_reused=kept is not None,
         )
 
-    async def _connect(self, host: str, port: int) -> ByteStream:
+    async def _connect(self, host: str, port: int) -> socket.socket:
         try:
             with anyio.fail_after(CONNECT_SECONDS):
                 try:
@@ -216,7 +246,7 @@ class GrantedHosts:
                     raise EgressRefused(403, f"{host} is at {address}, {problem}") from private
                 for address in addresses:
                     with suppress(OSError):
-                        return await anyio.connect_tcp(address, port)  # an address: no name is resolved here
+                        return await connect(address, port)  # an address: no name is resolved here
         except TimeoutError:
             raise EgressRefused(504, f"{host}:{port} did not answer within {CONNECT_SECONDS:g} s") from None
         raise EgressRefused(502, f"{host}:{port} cannot be reached")

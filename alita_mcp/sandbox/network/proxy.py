@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import ssl
+from abc import abstractmethod
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
@@ -32,6 +33,14 @@ IDLE_SECONDS = 60.0
 """For a request's head or a tunnel's first bytes, and without a byte later; the call's own limit holds besides."""
 _PIECE = 64 << 10
 _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
+
+
+class FramedStream(ByteStream):
+    """Client's connection whose every write wakes all who carry it."""
+
+    @abstractmethod
+    async def send_last(self, item: bytes) -> None:
+        """Sends bytes together with the end."""
 
 
 async def serve(client: ByteStream, policy: EgressPolicy, idle_seconds: float = IDLE_SECONDS) -> bool:
@@ -159,7 +168,9 @@ class _Copying:
             self.refusal = EgressRefused(504, f"nothing moved for {self._idle_seconds:g} s")
 
     def _note_progress(self) -> None:
-        self._scope.deadline = anyio.current_time() + self._idle_seconds
+        deadline = anyio.current_time() + self._idle_seconds
+        if abs(deadline - self._scope.deadline) > self._idle_seconds / 100:  # each change takes another timer
+            self._scope.deadline = deadline
 
     async def _upload(self, request: ProxyRequest, data: bytes) -> None:
         """All of a tunnel, or one request, so that no second one hides behind it."""
@@ -192,9 +203,8 @@ class _Copying:
                 response = request.forward_response(data)
                 self.whole = request.is_answered or not data
                 self.response_started |= bool(response)
-                await self._client.send(response)
+                await (_send_last(self._client, response) if self.whole else self._client.send(response))
                 self._note_progress()
-            await self._client.send_eof()
         except EgressRefused as refusal:
             self.refusal = refusal
         except _GONE:
@@ -210,9 +220,16 @@ def refusal_response(refusal: EgressRefused) -> bytes:
 
 
 async def _refuse(client: ByteStream, refusal: EgressRefused, idle_seconds: float) -> bool:
-    await client.send(refusal_response(refusal))
-    await client.send_eof()
+    await _send_last(client, refusal_response(refusal))
     return await _discard_rest(client, idle_seconds)
+
+
+async def _send_last(client: ByteStream, data: bytes) -> None:
+    if isinstance(client, FramedStream):
+        await client.send_last(data)
+    else:
+        await client.send(data)
+        await client.send_eof()
 
 
 async def _discard_rest(client: ByteStream, idle_seconds: float) -> bool:

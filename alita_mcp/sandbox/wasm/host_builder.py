@@ -20,7 +20,7 @@ from anyio.abc import ByteStream, SocketAttribute
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.sandbox.interface import Environment, Progress
-from alita_mcp.sandbox.network.egress_policies import AllowList, ByteBudget, MeteredStream
+from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.packages.builder import (
     BUILD_SCRATCH_BYTES,
@@ -66,7 +66,7 @@ class HostBuilder:
             "scratch_bytes": BUILD_SCRATCH_BYTES,
         }
         request = request | {"uv": str(program), "on_host": on_host}
-        policy = _Bounded(hosts)
+        policy = AllowList(hosts, MAX_DOWNLOAD_BYTES)
 
         async def answer(stream: ByteStream) -> None:
             with suppress(*_GONE):
@@ -122,14 +122,3 @@ async def _run(work: Path, request: dict[str, Any], on_line: Progress) -> bytes:
     if answered.stat().st_size > MAX_RESULT_BYTES:
         raise build_failure("They take more room than an environment may have.", lacks_room=True)
     return await to_thread.run_sync(answered.read_bytes)
-
-
-class _Bounded:
-    """The index's hosts and no others; so many bytes in all."""
-
-    def __init__(self, hosts: frozenset[str]) -> None:
-        self._allowed = AllowList(hosts)
-        self._budget = ByteBudget(MAX_DOWNLOAD_BYTES)
-
-    async def open(self, host: str, port: int) -> ByteStream:
-        return MeteredStream(await self._allowed.open(host, port), self._budget, lambda _stream: None)

@@ -90,7 +90,6 @@ class Worker:
         """Stands before each frame from inside."""
         self._decoder = Decoder(self.token)
         self._arrived: deque[Frame] = deque()
-        self._sending = anyio.Lock(fast_acquire=True)
 
     async def greet(self, *, egress: bool) -> Attestation:
         """Sends the supervisor; its attestation, checked.
@@ -159,15 +158,9 @@ class Worker:
         if len(payload) > MAX_ORDER_BYTES:
             raise SandboxRefused(f"{len(payload)} bytes of input exceed the limit of {MAX_ORDER_BYTES}.")
         *before, last = [encode(Kind.PAYLOAD, 0, piece) for piece in pieces(payload)] or [b""]
-        async with self._sending:
-            for frame in before:
-                await self.transport.send(frame)
-            await self.transport.send(last + encode(kind, 0, json.dumps(words).encode()))
-
-    async def send(self, kind: Kind, stream: int = 0, payload: bytes = b"") -> None:
-        """Sends one frame; the frames of several tasks never mix."""
-        async with self._sending:
-            await self.transport.send(encode(kind, stream, payload))
+        for frame in before:
+            await self.transport.send(frame)
+        await self.transport.send(last + encode(kind, 0, json.dumps(words).encode()))
 
     async def next_frame(self) -> Frame:
         """The next frame.

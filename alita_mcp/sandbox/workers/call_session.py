@@ -20,9 +20,9 @@ from alita_mcp.errors import AlitaError, SandboxError
 from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
 from alita_mcp.sandbox.interface import Broker, EgressRefused
 from alita_mcp.sandbox.network.egress_policies import NoHosts
-from alita_mcp.sandbox.network.proxy import serve
+from alita_mcp.sandbox.network.proxy import FramedStream, serve
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
-from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Frame, Kind
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Frame, Kind, encode
 from alita_mcp.sandbox.wire.link import Worker, WorkerLost
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
 
@@ -53,8 +53,8 @@ class Outbox:
         self.closed = False
         """From then on frames are dropped."""
 
-    async def send(self, kind: Kind, number: int, payload: bytes = b"") -> None:
-        """Sends a frame; it is dropped when the sandbox is gone, of which the reader of its frames hears too.
+    async def send(self, kind: Kind, number: int, payload: bytes = b"", *, ends: bool = False) -> None:
+        """Sends a frame, and that its stream ends; dropped when the sandbox is gone, of which its reader hears too.
 
         Raises:
             SandboxError: the sandbox stopped reading.
@@ -66,12 +66,13 @@ class Outbox:
                 anyio.move_on_after(self._frame_seconds, shield=True) as scope,
                 suppress(WorkerLost),
             ):
-                await self._worker.send(kind, number, payload)
+                end = encode(Kind.END, number) if ends else b""
+                await self._worker.transport.send(encode(kind, number, payload) + end)
         if scope.cancelled_caught:
             raise SandboxError("The sandbox stopped reading.")
 
 
-class Stream(ByteStream):
+class Stream(FramedStream):
     """Host's end of one connection; both directions are bounded by credit."""
 
     def __init__(self, outbox: Outbox, number: int) -> None:
@@ -101,7 +102,7 @@ class Stream(ByteStream):
             await self._outbox.send(Kind.CREDIT, self._number, taken.to_bytes(4))
         return data
 
-    async def send(self, item: bytes) -> None:
+    async def send(self, item: bytes, *, ends: bool = False) -> None:
         """Sends bytes inside, as fast as they are taken."""
         view = memoryview(item)
         while view:
@@ -109,8 +110,12 @@ class Stream(ByteStream):
                 await self._changed.wait()
             piece = view[: min(self._credit, _PIECE)]
             self._credit -= len(piece)
-            await self._outbox.send(Kind.DATA, self._number, bytes(piece))
             view = view[len(piece) :]
+            await self._outbox.send(Kind.DATA, self._number, bytes(piece), ends=ends and not view)
+
+    async def send_last(self, item: bytes) -> None:
+        """Sends bytes inside, the end with the last of them."""
+        await (self.send(item, ends=True) if item else self.send_eof())
 
     async def send_eof(self) -> None:
         """Says that nothing more follows."""
