@@ -113,6 +113,8 @@ class PooledSandbox(ABC):
         self.settings = settings
         bounds = Bounds(workers=settings.max_workers, memory_bytes=settings.sandbox_memory_bytes)
         self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, bounds, spare_of)
+        # more workers than processors that only compute are no faster together, and slower one by one
+        self._pure_at_once = (os.cpu_count() or 1) + 1
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in a pooled worker; see the interface."""
@@ -121,8 +123,7 @@ class PooledSandbox(ABC):
         key = key_of(job)
         for attempt in range(_TRIES):
             fresh = job.fresh or attempt == _TRIES - 1
-            # more workers than processors that only compute are no faster together, and slower one by one
-            at_once = (os.cpu_count() or 1) + 1 if job.grants.is_pure and not fresh else None
+            at_once = self._pure_at_once if job.grants.is_pure and not fresh else None
             place = self._pool.worker(
                 key, memory_bytes=job.limits.memory_bytes, fresh=fresh, depth=job.depth, at_once=at_once
             )
