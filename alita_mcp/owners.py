@@ -30,8 +30,6 @@ class Principal(NamedTuple):
     """Of its token, or of client and grant where an authorization server issued it; empty for the server's own."""
     issuer: str = ""
     """The authorization server; empty where there is none."""
-    expires_at: float | None = None
-    """In seconds since 1970."""
 
 
 def team_of(owner: str) -> str:
@@ -40,11 +38,14 @@ def team_of(owner: str) -> str:
     return team if slash else ""
 
 
+def token_digest(token: str) -> str:
+    """What is kept of a bearer token; it is random, so that no salt is needed, and looking it up tells nothing."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def token_owner(token: str | None) -> str:
-    """The owner of the requests that carry this token; without one, everybody."""
-    if token is None:
-        return ANYONE
-    return f"token:{hashlib.sha256(token.encode()).hexdigest()[:16]}"
+    """The owner of the requests that carry the server's own token; without one, everybody."""
+    return ANYONE if token is None else f"token:{token_digest(token)[:16]}"
 
 
 class ClientIdentity(NamedTuple):

@@ -228,8 +228,6 @@ class Settings(BaseSettings):
     """URL of this server's `/mcp` as its clients know it, for which the tokens must be issued."""
     oauth_team_claim: str = "team"
     """Claim with the team of whom a token was issued to."""
-    oauth_scope_claim: str = "scope"
-    """Claim with what a token allows, of `call`, `make`, `manage` and `approve`: a list, or words in one text."""
     quota_calls: int = Field(default=0, ge=0, le=1_000_000)
     """Calls of tools that each owner may make in a minute, at each server; here and below, 0 is no limit."""
     quota_model_tokens: int = Field(default=0, ge=0, lt=2**62)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -20,20 +19,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _open_database() -> Iterator[Database]:
+    from alita_mcp.library.storage import open_storage
     from alita_mcp.settings import read_settings
 
-    settings = read_settings()
-    if not settings.library_url:
-        raise UsageError(
-            "Tokens belong to a library that servers share, and ALITA_LIBRARY is not set.",
-            hint="Set it to postgresql://…; a server of its own has one token, that of ALITA_TOKEN or `http_token`.",
-        )
-    from alita_mcp.postgres.database import Database
-    from alita_mcp.postgres.migrations import migrate
-
-    with closing(Database(settings.library_url)) as database:
-        migrate(database)
-        yield database
+    with open_storage(read_settings()) as storage:
+        if storage.database is None:
+            raise UsageError(
+                "Tokens belong to a library that servers share, and ALITA_LIBRARY is not set.",
+                hint="Set it to postgresql://…; else a server has one token, that of ALITA_TOKEN or `http_token`.",
+            )
+        yield storage.database
 
 
 def create(
@@ -77,21 +72,16 @@ def list_all(*, output: Printer) -> None:
 
     with _open_database() as database:
         tokens = list_tokens(database)
-    now = dt.datetime.now(dt.UTC)
     rows: list[tuple[str, ...]] = []
     for each in tokens:
-        state = "counts"
-        if each["revoked_at"] is not None:
-            state = f"revoked {each['revoked_at']:%Y-%m-%d}"
-        elif each["expires_at"] is not None:
-            state = f"{'until' if each['expires_at'] > now else 'expired'} {each['expires_at']:%Y-%m-%d}"
-        used = f"used {each['last_used']:%Y-%m-%d %H:%M}" if each["last_used"] else "not used"
-        rows.append((each["name"], each["owner"], " ".join(each["scopes"]), state, used))
+        end = each["revoked_at"] or each["expires_at"]
+        state = f"{'revoked' if each['revoked_at'] else 'until'} {end:%Y-%m-%d}" if end else "counts"
+        rows.append((each["name"], each["owner"], " ".join(each["scopes"]), state))
     output.print_result(tokens, columns(rows) or "There are no tokens.")
 
 
 def revoke(name: str, /, *, output: Printer) -> None:
-    """Revoke a token: no server takes it any more, also in a call under way.
+    """Revoke a token: no server takes it any more, from its next request on.
 
     Args:
         name: The token.

@@ -12,7 +12,6 @@ import mcp_types as types
 
 from alita_mcp.errors import (
     AlitaError,
-    InsufficientScope,
     InvalidArguments,
     ToolNotFound,
     ToolUnavailable,
@@ -23,7 +22,7 @@ from alita_mcp.library.command import spell_commands
 from alita_mcp.library.versions.naming import nearest_names
 from alita_mcp.owners import ANYONE, Maker
 from alita_mcp.server.client.identity import identity_of, maker_of
-from alita_mcp.server.client.scopes import missing_scope, principal_of
+from alita_mcp.server.client.scopes import may_call, principal_of
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.results.delivery import limit_result, with_signature
 from alita_mcp.server.results.failures import error_result
@@ -74,7 +73,7 @@ class Dispatcher:
             self._shared.domains = await self._shared.current.seen_by(ANYONE).library.find_domains()
         scopes = principal_of(ctx).scopes
         change = self._announcer.changes
-        tools = [tool for tool in self._all_tools(maker_of(ctx)) if not missing_scope(scopes, tool.name)]
+        tools = [tool for tool in self._all_tools(maker_of(ctx)) if may_call(scopes, tool.name)]
         client = self._announcer.tool_list_of(ctx)
         client.record_list((tool.name for tool in tools), change, anyio.current_time())
         return types.ListToolsResult(tools=tools)
@@ -104,8 +103,6 @@ class Dispatcher:
         client, maker = self._announcer.tool_list_of(ctx), maker_of(ctx)
         tool: types.Tool | None = None
         try:
-            if scope := missing_scope(principal_of(ctx).scopes, params.name):
-                raise InsufficientScope(scope)  # noqa: TRY301 - becomes a result below
             app = (await self._shared.get()).seen_by(maker.owner)
             app.library.quotas.count_call(maker.owner)
             source, tool = self._find_tool(params.name, maker)

@@ -26,7 +26,6 @@ from alita_mcp.library.unreviewed import (
 )
 from alita_mcp.server.client.announcer import CATALOGUE_URI
 from alita_mcp.server.client.identity import is_modern, maker_of
-from alita_mcp.server.client.scopes import READING, check_scope, principal_of
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.ranges import text_in_parts, text_resource
@@ -93,7 +92,6 @@ class Resources:
         uri = printable(str(params.uri), MAX_URI)
         code = types.INVALID_PARAMS if is_modern(ctx) else _LEGACY_NOT_FOUND
         try:
-            check_scope(principal_of(ctx).scopes, *READING)
             found = await self._find_resource(str(params.uri), maker_of(ctx))
         except AlitaError as failure:
             raise MCPError(code, printable(str(failure), 1_000), {"uri": uri}) from failure

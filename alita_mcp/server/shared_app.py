@@ -6,7 +6,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,9 +13,9 @@ from anyio.abc import TaskGroup
 from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.owners import team_of
-from alita_mcp.server.client.identity import client_label, connection_of, is_modern, maker_of
+from alita_mcp.server.client.identity import client_label, connection_of, is_modern
 from alita_mcp.server.client.local import LOCAL_CLIENT
+from alita_mcp.server.client.scopes import check_request
 from alita_mcp.server.client.timeouts import ClientTimeouts
 from alita_mcp.server.results.failures import protocol_error
 
@@ -106,14 +105,16 @@ class SharedApp:
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Opens the App behind the first response, so that no client waits for a disk to say hello.
 
-        Notifies each legacy connection of changes from its `initialized` on. Every failure outside a tool leaves as
+        Notifies each legacy connection of changes from its `initialized` on. What a client may not do, no handler sees;
+        every failure outside a tool leaves as
         a protocol error without internals.
         """
         client = LOCAL_CLIENT.get()
         client.label = client.label or client_label(ctx)
         if ctx.method == "notifications/initialized" and not is_modern(ctx):
-            self._announcer.follow_connection(connection_of(ctx), self.tasks, team_of(maker_of(ctx).owner))
+            self._announcer.follow_connection(connection_of(ctx), self.tasks)
         try:
+            check_request(ctx)
             return await call_next(ctx)
         except Exception as raised:  # noqa: BLE001 - the outermost edge of every method
             raise protocol_error(raised) from None
@@ -158,7 +159,6 @@ class SharedApp:
                 if opening.ending.is_set():
                     return
                 async with self._open_app() as app:
-                    self._announcer.know_lists(partial(_list_of_team, app))
                     unsubscribe = app.library.on_change(self._announcer.record_change)
                     opening.app = app
                     opening.settled.set()
@@ -176,9 +176,3 @@ class SharedApp:
                 opening.failure = failure
             finally:
                 opening.settled.set()
-
-
-def _list_of_team(app: App, team: str) -> list[tuple[str, int]]:
-    """What members of a team see as tools of their own, and in which versions."""
-    entries = app.seen_by(f"{team}/").visible_tools()
-    return [(entry.name, entry.manifest.version) for entry in entries]

@@ -13,10 +13,10 @@ import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.shared.exceptions import MCPError
 
-from alita_mcp.errors import Cancelled, InsufficientScope, UsageError
+from alita_mcp.errors import Cancelled, UsageError
 from alita_mcp.owners import choose_surplus
 from alita_mcp.server.client.identity import is_modern, maker_of
-from alita_mcp.server.client.scopes import principal_of
+from alita_mcp.server.client.scopes import check_scope, principal_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -213,8 +213,8 @@ class Tasks:
     async def _update_task(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
         """Accepts input that was asked for; anything else is dropped."""
         task = await self._find_task(ctx, params.task_id)
-        if task.asks_for_approval and "approve" not in principal_of(ctx).scopes:
-            raise MCPError(types.INVALID_PARAMS, str(InsufficientScope("approve")))
+        if task.asks_for_approval:
+            check_scope(principal_of(ctx).scopes, "approve")
         for key in params.input_responses.keys() & task.pending.keys():
             del task.pending[key]
             task.answers[key] = params.input_responses[key]

@@ -26,9 +26,9 @@ from alita_mcp.web.pages import activity, ask, decide, gaps, health, library, to
 from alita_mcp.web.rendering import render
 from alita_mcp.web.security import (
     NOT_SIGNED_IN,
+    PERSON,
     SECURITY_HEADERS,
     SESSION_S,
-    WEB_PAGE,
     Refusal,
     check_request,
     refuse_other_pages,
@@ -66,7 +66,7 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         if not given or request.method == "HEAD":
             raise Refusal(401, NOT_SIGNED_IN)
         known = sessions.read(request)
-        if request.method == "GET" and known and sessions.identify(known) is WEB_PAGE:
+        if request.method == "GET" and known and known[1] is PERSON:
             with suppress(Refusal):  # an old link is as good; the forms of open pages stay valid
                 sessions.enter(given)
             return await show_first_page(request)
@@ -92,7 +92,7 @@ def ui_application(site: Site, pages: Sequence[PageRoutes] = PAGES) -> ASGIApp:
         status, message, hint = explain(failed)
         if status == 401:
             message = ""  # the form says it
-        values = {"message": message, "hint": hint, "takes_token": sessions.token is not None}
+        values = {"message": message, "hint": hint, "takes_token": sessions.takes_token}
         response = render(request, "error.html", status=status, **values)
         place = {"hx-retarget": "#problem", "hx-reswap": "innerHTML show:top", "hx-reselect": ".problem"}
         response.headers.update(place)

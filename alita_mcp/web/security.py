@@ -8,14 +8,14 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.owners import SCOPES, ClientIdentity, Principal, ScopeName, team_of, token_owner
+from alita_mcp.owners import SCOPES, USER, ClientIdentity, Principal, ScopeName, team_of, token_digest
 
 CODE_S = 300.0
 """How long a one-time code may be used."""
@@ -39,19 +39,17 @@ SECURITY_HEADERS: Mapping[str, str] = {
 """Even text that slipped through the escaping can load and run nothing. Forms of a page with `no-referrer` would send
 the origin `null`, which every stranger's page can."""
 SAFE_METHODS = ("GET", "HEAD")
-AS_CLIENTS = re.compile(r"/ui/ask(/.*)?|/ui/library/[^/]+/calls")
-"""Changes that whoever has the token can make without a page, too: tasks and calls. All others are a person's: a
-client that opened a session with its token would approve for itself."""
-FOR_PERSONS = ("/ui/decide", "/ui/gaps")
-"""Pages with digests that approve, and with programs of all owners."""
-BY_SCOPE: Sequence[tuple[re.Pattern[str], ScopeName | Literal["any"] | None, ScopeName | None]] = (
-    (re.compile(r"/ui/ask(/.*)?"), "call", "call"),
-    (re.compile(r"/ui/library/[^/]+/calls"), None, "call"),
-    (re.compile(r"/ui/library/[^/]+/(export|do/.*)"), None, "manage"),
-    (re.compile(r"/ui/(library|activity)(/.*)?|/ui/decide/count"), "any", None),
+BY_SCOPE: Sequence[tuple[re.Pattern[str], ScopeName | Literal["any"], ScopeName]] = (
+    (re.compile(r"/ui/ask(/.*)?|/ui/library/[^/]+/calls"), "call", "call"),
+    (re.compile(r"/ui/(library|activity)(/.*)?|/ui/decide/count"), "any", "manage"),
     (re.compile(r"/ui/decide(/.*)?"), "approve", "approve"),
 )
-"""Paths, and what a token of `alita token` that opened the session must allow to see them, and to send forms."""
+"""Paths, and what a token that opened the session must allow to see them, and to change something there.
+
+All other pages tell of all owners, and are a person's.
+"""
+PERSON = Principal(USER, frozenset(SCOPES))
+"""Who opened a session with a one-time code, which only this user's processes get."""
 WEB_PAGE = ClientIdentity(client="web page")
 """Who a person at the pages is, for the journal."""
 NOT_SIGNED_IN = "You are not signed in."
@@ -68,33 +66,20 @@ class Refusal(AlitaError):
         self.status = status
 
 
-class Tokens(Protocol):
-    """The tokens of `alita token` that count."""
-
-    def find(self, digest: bytes) -> Principal | None:
-        """Who has the token of a SHA-256 digest."""
-        ...
-
-    def find_by_id(self, id_: str) -> Principal | None:
-        """Who has the token of an id."""
-        ...
-
-
 class Sessions:
     """Sessions of one home. None is stored: a cookie is `expiry.kind.nonce.signature`, so that a restart ends none.
 
-    Its `kind` is what opened it: a one-time `code`, which only this user's processes get, the server's own `token`, or
-    the id of another.
+    Its `kind` is `code`, or the digest of the token that opened it, and with which it ends.
     """
 
-    def __init__(self, secret: bytes, *, token: str | None = None, tokens: Tokens | None = None) -> None:
-        """They end when the `secret` changes. Without a `token`, only one-time codes open one.
+    def __init__(self, secret: bytes, find_token: Callable[[str], Principal | None] | None = None) -> None:
+        """They end when the `secret` changes. Who has the token of a digest, `find_token` says.
 
-        Any of the `tokens` opens one as well, which ends with it.
+        Without it only one-time codes open one.
         """
-        self._tokens = tokens
+        self._find_token = find_token
         self._key = hmac.new(secret, b"sessions of alita's pages", hashlib.sha256).digest()
-        self.token = token
+        self.takes_token = find_token is not None
         self.cookie = f"alita_{self._sign('name', '')[:12]}"
         """Name of the cookie: browsers send the cookies of every port of a host, so that of each home is another."""
         self._codes: dict[str, float] = {}
@@ -112,7 +97,7 @@ class Sessions:
         return code
 
     def enter(self, given: str) -> str:
-        """The value of a new session's cookie, for a one-time code or the token.
+        """The value of a new session's cookie, for a one-time code or a token.
 
         Raises:
             Refusal: it is neither.
@@ -120,36 +105,25 @@ class Sessions:
         given = given.strip()
         if self._codes.pop(given, 0.0) > time.monotonic():
             return self.make_session()
-        if self.token is None:
+        if self._find_token is None:
             raise Refusal(403, "This code is wrong, was used already, or is too old.", hint=SIGN_IN)
-        digest = hashlib.sha256(given.encode("utf-8", "replace")).digest()
-        if self._tokens is not None and (principal := self._tokens.find(digest)):
-            return self.make_session(principal.id)
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
+        digest = token_digest(given)
+        if self._find_token(digest) is None:
             raise Refusal(403, "This is neither the token nor a code that can still be used.", hint=SIGN_IN)
-        return self.make_session("token")
+        return self.make_session(digest)
 
-    def read(self, request: Request) -> str | None:
-        """The cookie of a session, if a request carries one."""
+    def read(self, request: Request) -> tuple[str, Principal] | None:
+        """The cookie of a session, if a request carries one, and who opened it."""
         cookie = request.cookies.get(self.cookie, "")
         content, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign("session", content).encode()):
             return None
         expiry, kind, _ = content.split(".")
-        if int(expiry) <= time.time() or not (kind in ("code", "token") or self.find_principal(cookie)):
+        principal = PERSON if kind == "code" else self._find_token and self._find_token(kind)
+        if principal is None or int(expiry) <= time.time():
             return None
         self.used_at = time.monotonic()
-        return cookie
-
-    def identify(self, session: str) -> ClientIdentity:
-        """Who acts: the person; where the token opened the session, its owner, as over MCP."""
-        return (
-            WEB_PAGE if session.split(".")[1] == "code" else WEB_PAGE._replace(owner=token_owner(self.token))
-        )
-
-    def find_principal(self, session: str) -> Principal | None:
-        """Who has the token of `alita token` that opened a session; None where another thing did, or it ended."""
-        return self._tokens.find_by_id(session.split(".")[1]) if self._tokens is not None else None
+        return cookie, principal
 
     def csrf_token(self, session: str) -> str:
         """What each form of a session carries."""
@@ -169,11 +143,11 @@ def may_follow(request: Request, owner: str) -> bool:
 
     The person sees all, everybody what is their own, and who may manage the tools of a team what the team does.
     """
-    viewer: ClientIdentity = request.state.identity
-    if viewer is WEB_PAGE or viewer.owner == owner:
+    viewer: Principal = request.state.principal
+    if owner == viewer.owner or viewer is PERSON:
         return True
     team = team_of(viewer.owner)
-    return team == team_of(owner) and (not team or "manage" in request.state.scopes)
+    return team == team_of(owner) and (not team or "manage" in viewer.scopes)
 
 
 def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
@@ -185,7 +159,8 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
     async def serve(request: Request) -> Response:
         # 1. Changes come from our own pages. The Guard lets pass what other origins the operator named.
         # 2. Nothing is read without a session.
-        # 3. Decisions are a person's.
+        # 3. What a token opened shows and does what its scopes allow: a client that opened a session with its token
+        #    would approve for itself.
         # 4. Changes carry the session's own CSRF token, in a header (htmx) or a field (forms).
         is_safe = request.method in SAFE_METHODS
         if not is_safe:
@@ -193,30 +168,15 @@ def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:
         session = sessions.read(request)
         if session is None:
             raise Refusal(401, NOT_SIGNED_IN)
-        request.state.session = session
-        principal = sessions.find_principal(session)
-        if principal is None and session.split(".")[1] not in ("code", "token"):  # it ended a moment ago
-            raise Refusal(401, NOT_SIGNED_IN)
-        request.state.identity = (
-            WEB_PAGE._replace(owner=principal.owner) if principal else sessions.identify(session)
-        )
-        token = request.state.csrf_token = sessions.csrf_token(session)
-        path = request.url.path
-        if principal is not None:
-            request.state.scopes = principal.scopes
-            needed = next((each[1 if is_safe else 2] for each in BY_SCOPE if each[0].fullmatch(path)), None)
-            if needed != "any" and needed not in principal.scopes:
-                raise Refusal(
-                    403, "insufficient_scope: the token that opened this session does not allow this."
-                )
-        else:
-            request.state.scopes = frozenset(
-                SCOPES if request.state.identity is WEB_PAGE else ("call", "make")
-            )
-        as_client = path not in FOR_PERSONS if is_safe else AS_CLIENTS.fullmatch(path)
-        if not as_client and principal is None and request.state.identity is not WEB_PAGE:
+        request.state.session, principal = session
+        request.state.principal = principal
+        request.state.identity = WEB_PAGE._replace(owner=principal.owner)
+        token = request.state.csrf_token = sessions.csrf_token(request.state.session)
+        found = (rule for rule in BY_SCOPE if rule[0].fullmatch(request.url.path))
+        _, to_see, to_change = next(found, ("", "", ""))
+        if principal is not PERSON and (to_see if is_safe else to_change) not in {*principal.scopes, "any"}:
             raise Refusal(
-                403, "The token opened this session: clients have it, too, so it decides nothing.",
+                403, "insufficient_scope: the token that opened this session does not allow this.",
                 hint="Open the pages with a link of `alita ui`.",
             )  # fmt: skip
         if is_safe:

@@ -26,7 +26,6 @@ from pydantic import SecretStr
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
-from alita_mcp.server.client.owner import read_owner
 from alita_mcp.server.transports.access import Access
 from alita_mcp.server.transports.guard import Guard, host_names, is_loopback
 from alita_mcp.server.transports.http import MAX_BODY_BYTES, serve_http
@@ -127,7 +126,7 @@ async def passing(
     statuses, owners = [], [""]
 
     async def behind(scope: Any, _receive: Any, send: Any) -> None:
-        owners.append(read_owner(scope))
+        owners.append(scope["user"].principal.owner)
         await send({"type": "http.response.start", "status": 200})
 
     async def note(message: Any) -> None:

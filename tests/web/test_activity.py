@@ -20,7 +20,7 @@ from alita_mcp.progress import ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
 from alita_mcp.web.pages.activity import LINES, SETTLED, Board, read_journal, send_lines
-from alita_mcp.web.security import WEB_PAGE, Sessions
+from alita_mcp.web.security import PERSON, WEB_PAGE, Sessions
 from alita_mcp.web.site import Site
 from tests.app.test_activity import WRONG
 from tests.in_process import InProcessSandbox
@@ -162,7 +162,7 @@ async def streamed(app: App) -> AsyncIterator[Callable[[], Any]]:
         request = Request(
             {
                 "type": "http", "query_string": b"", "headers": [(b"cookie", cookie)],
-                "state": {"identity": WEB_PAGE},
+                "state": {"identity": WEB_PAGE, "principal": PERSON},
             }
         )  # fmt: skip
         tasks.start_soon(send_lines, site, request, sending)

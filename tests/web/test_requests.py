@@ -13,6 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from alita_mcp.errors import SandboxUnavailable, ToolNotFound
+from alita_mcp.owners import Principal, token_digest
 from alita_mcp.web import security
 from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
@@ -55,7 +56,7 @@ def echo_routes(_site: Site) -> list[Route]:
     async def fail(request: Request) -> Response:
         raise FAILURES[request.path_params["kind"]]
 
-    paths = ("/ui/echo", *PERMITTED, *DECISIONS)
+    paths = ("/ui/echo", "/ui/library/a", *PERMITTED, *DECISIONS)
     return [*(Route(path, echo, methods=["GET", "POST"]) for path in paths), Route("/ui/fail/{kind}", fail)]
 
 
@@ -72,7 +73,8 @@ def make_client(sessions: Sessions, cookie: str = "") -> TestClient:
 
 @pytest.fixture
 def sessions() -> Sessions:
-    return Sessions(TOKEN.encode(), token=TOKEN)
+    own = Principal("token:1", frozenset({"call", "make"}))
+    return Sessions(TOKEN.encode(), {token_digest(TOKEN): own}.get)
 
 
 @pytest.fixture
@@ -132,7 +134,10 @@ def changed(cookie: str) -> list[str]:
 def test_without_a_session_nothing_is_shown(sessions: Sessions) -> None:
     """Nor with one of another home, of a token that was changed, or raised from a token's to a code's."""
     cookies = changed(sessions.make_session())
-    cookies += [Sessions(b"another").make_session(), sessions.make_session("token").replace("token", "code")]
+    cookies += [
+        Sessions(b"another").make_session(),
+        sessions.make_session("a" * 64).replace("a" * 64, "code"),
+    ]
     for cookie in cookies:
         refused = make_client(sessions).get(
             "/ui/echo", headers={"cookie": f"{sessions.cookie}={cookie}".encode()}
@@ -143,7 +148,7 @@ def test_without_a_session_nothing_is_shown(sessions: Sessions) -> None:
 def test_the_token_that_clients_have_decides_nothing(sessions: Sessions) -> None:
     browser = make_client(sessions)
     browser.post("/ui/enter", data={"code": TOKEN})
-    form = {"csrf_token": browser.get("/ui/echo").text}
+    form = {"csrf_token": browser.get("/ui/library/a").text}
     statuses = [browser.post(path, data=form).status_code for path in (*PERMITTED, *DECISIONS)]
     assert statuses == [200] * len(PERMITTED) + [403] * len(DECISIONS)
 

@@ -11,6 +11,7 @@ import httpx
 
 from alita_mcp.app.activity import Activity
 from alita_mcp.app.app import App
+from alita_mcp.owners import Principal, token_digest, token_owner
 from alita_mcp.web.routes import ui_application
 from alita_mcp.web.security import Sessions
 from alita_mcp.web.site import Site
@@ -31,7 +32,8 @@ async def visiting(app: App, *, token: str = "") -> AsyncIterator[httpx.AsyncCli
     async def the_app() -> App:
         return app
 
-    sessions = Sessions(b"key", token=token or None)
+    own = Principal(token_owner(token), frozenset({"call", "make"}))
+    sessions = Sessions(b"key", {token_digest(token): own}.get)
     site = Site(app=the_app, sessions=sessions, follow_others=alone)
     transport = httpx.ASGITransport(ui_application(site))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as browser:

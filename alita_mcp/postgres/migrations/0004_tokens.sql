@@ -3,11 +3,10 @@ CREATE TABLE token (
     name text NOT NULL,
     owner text NOT NULL,
     scopes text[] NOT NULL,
-    digest bytea NOT NULL UNIQUE,
+    digest text NOT NULL UNIQUE,
     created_at timestamptz NOT NULL DEFAULT now(),
     expires_at timestamptz,
-    revoked_at timestamptz,
-    last_used timestamptz
+    revoked_at timestamptz
 );
 CREATE UNIQUE INDEX token_name ON token (name) WHERE revoked_at IS NULL;
 

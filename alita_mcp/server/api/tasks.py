@@ -19,11 +19,10 @@ from alita_mcp.agent.task_budget import task_budget
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.owners import ClientIdentity, Maker
+from alita_mcp.owners import ClientIdentity, Maker, Principal
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.api.problems import Refusal, problem_response
 from alita_mcp.server.api.requests import NewTask, read_new_task
-from alita_mcp.server.client.owner import read_principal
 from alita_mcp.server.client.scopes import check_scope
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
 
     async def run_task(request: Request) -> Response:
         """Starts a task and streams its events until it ends. A caller that leaves stops it."""
-        principal = read_principal(request.scope)
+        principal: Principal = request.user.principal
         check_scope(principal.scopes, "call")
         new_task, owner = await read_new_task(request), principal.owner
         app = (await shared.get()).seen_by(owner)
@@ -70,7 +69,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
 
     async def follow_task(request: Request) -> Response:
         """Streams the events of a task after the one that `Last-Event-ID` names, whichever server works on it."""
-        run, principal = request.path_params["run"], read_principal(request.scope)
+        run, principal = request.path_params["run"], request.user.principal
         check_scope(principal.scopes, "call")
         owner = principal.owner
         last = request.headers.get("last-event-id", "")

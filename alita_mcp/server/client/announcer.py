@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 
 import anyio
 import mcp_types as types
@@ -16,8 +15,7 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
-from alita_mcp.owners import team_of
-from alita_mcp.server.client.identity import client_key, client_label, connection_of, is_modern, maker_of
+from alita_mcp.server.client.identity import client_key, client_label, connection_of, is_modern
 from alita_mcp.server.client.tool_list import ClientToolList
 from alita_mcp.server.context import Context
 
@@ -26,17 +24,6 @@ MAX_CLIENTS = 1_000
 """How many clients without a connection of their own are remembered."""
 _HEARS_OF_CATALOGUE = "alita/hears-of-catalogue"
 _TOOL_LIST = "alita/tool-list"
-_TEAM = "alita/team"
-
-
-class _TeamListeners:
-    """Clients of a team that listen, and the list of the team as they heard of it last."""
-
-    def __init__(self, seen: object) -> None:
-        self.bus = InMemorySubscriptionBus()
-        self.handler = ListenHandler(self.bus)
-        self.seen = seen
-        self.is_behind = False
 
 
 class Announcer(ListenHandler):
@@ -50,8 +37,6 @@ class Announcer(ListenHandler):
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
         super().__init__(self.bus)
-        self._teams: dict[str, _TeamListeners] = {}
-        self._list_of: Callable[[str], object] = lambda _team: None
         self.changes = 0
         """How many changes there were since the server started."""
         self._modern: OrderedDict[tuple[str, str], ClientToolList] = OrderedDict()
@@ -63,23 +48,10 @@ class Announcer(ListenHandler):
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Serves one `subscriptions/listen` stream until it ends."""
-        team = team_of(maker_of(ctx).owner)
-        serve = self._listeners_of(team).handler if team else super().__call__
         if not params.notifications.tools_list_changed:
-            return await serve(ctx, params)
+            return await super().__call__(ctx, params)
         with self.tool_list_of(ctx).listen():
-            return await serve(ctx, params)
-
-    def close(self) -> None:
-        """Ends all streams with a final frame."""
-        super().close()
-        for listeners in self._teams.values():
-            listeners.handler.close()
-
-    def _listeners_of(self, team: str) -> _TeamListeners:
-        if team not in self._teams:
-            self._teams[team] = _TeamListeners(self._list_of(team))
-        return self._teams[team]
+            return await super().__call__(ctx, params)
 
     def tool_list_of(self, ctx: Context) -> ClientToolList:
         """The list of tools as the client of a request has it."""
@@ -103,23 +75,11 @@ class Announcer(ListenHandler):
         known: ClientToolList = connection.state.setdefault(_TOOL_LIST, new)
         return known
 
-    def know_lists(self, list_of: Callable[[str], object]) -> None:
-        """`list_of` gives the list of a team from now on: its clients hear only of what changes that."""
-        self._list_of = list_of
-        for team, listeners in self._teams.items():
-            listeners.seen = list_of(team)
-
     def record_change(self) -> None:
         """Records a change of the library; the hints go out by themselves."""
         self.changes += 1
-        for team, listeners in self._teams.items():
-            seen = self._list_of(team)
-            listeners.is_behind |= seen != listeners.seen
-            listeners.seen = seen
-        if self._changed is not None:
-            self._changed.set()
-        for connection, event in self._pending.items():
-            if _TEAM not in connection.state or self._teams[connection.state[_TEAM]].is_behind:
+        for event in (self._changed, *self._pending.values()):
+            if event is not None:
                 event.set()
 
     async def publish_changes(self) -> None:
@@ -128,20 +88,13 @@ class Announcer(ListenHandler):
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
-            behind = [listeners for listeners in self._teams.values() if listeners.is_behind]
-            for listeners in behind:
-                listeners.is_behind = False
-            for bus in (self.bus, *(listeners.bus for listeners in behind)):
-                for event in (ToolsListChanged(), ResourceUpdated(uri=CATALOGUE_URI)):
-                    await bus.publish(event)
+            for event in (ToolsListChanged(), ResourceUpdated(uri=CATALOGUE_URI)):
+                await self.bus.publish(event)
 
-    def follow_connection(self, connection: Connection, tasks: TaskGroup, team: str = "") -> None:
-        """Sends changes to one legacy connection from now until it closes; to that of a team, those of its list."""
+    def follow_connection(self, connection: Connection, tasks: TaskGroup) -> None:
+        """Sends changes to one legacy connection from now until it closes."""
         if connection in self._pending:
             return
-        if team:
-            self._listeners_of(team)
-            connection.state[_TEAM] = team
         scope = anyio.CancelScope()
         connection.exit_stack.callback(scope.cancel)
         self._pending[connection] = anyio.Event()

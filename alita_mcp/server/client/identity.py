@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from alita_mcp.owners import USER, ClientIdentity, Maker
+from alita_mcp.owners import ClientIdentity, Maker
 from alita_mcp.server.client.local import LOCAL_CLIENT
-from alita_mcp.server.client.owner import read_owner
+from alita_mcp.server.client.scopes import principal_of
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
@@ -39,13 +39,10 @@ def identity_of(ctx: Context) -> ClientIdentity:
 
 
 def maker_of(ctx: Context) -> Maker:
-    """The client of a request as one that makes and reads tools, by the name that it gives itself.
-
-    Its owner is the user of this process over stdio, and over HTTP the one that the access checks name.
-    """
+    """The client of a request as one that makes and reads tools, by the name that it gives itself."""
     params = ctx.session.client_params
     name = params.client_info.name[:MAX_NAME] if params else ""
-    return Maker(name or UNNAMED, USER if ctx.request is None else read_owner(ctx.request.scope))
+    return Maker(name or UNNAMED, principal_of(ctx).owner)
 
 
 def client_label(ctx: Context) -> str:

@@ -1,4 +1,4 @@
-"""What a client may do: the scopes of its token, and those that tools and answers ask for."""
+"""What a client may do: the scopes of its token, and those that requests and answers ask for."""
 
 from __future__ import annotations
 
@@ -6,27 +6,41 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from alita_mcp.errors import InsufficientScope
-from alita_mcp.owners import SCOPES, Principal, ScopeName
-from alita_mcp.server.client.owner import read_principal
+from alita_mcp.owners import SCOPES, USER, Principal, ScopeName
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context
 
-_ANY_OF: dict[str, tuple[ScopeName, ...]] = {"synthesize_tool": ("make",), "inspect_tool": ("call", "make")}
-READING: tuple[ScopeName, ...] = ("call", "make")
-"""Of these one is needed to read resources."""
-_LOCAL = Principal("", frozenset(SCOPES))
+_TOOLS: dict[str, tuple[ScopeName, ...]] = {"synthesize_tool": ("make",), "inspect_tool": ("call", "make")}
+_LOCAL = Principal(USER, frozenset(SCOPES))
 
 
 def principal_of(ctx: Context) -> Principal:
-    """Who sends a request; over stdio and local sockets, the user, who may do everything."""
-    return _LOCAL if ctx.request is None else read_principal(ctx.request.scope)
+    """Who sends a request, as the access checks say; over stdio and local sockets the user, who may do everything."""
+    principal: Principal = _LOCAL if ctx.request is None else ctx.request.user.principal
+    return principal
 
 
-def missing_scope(scopes: Collection[str], tool: str) -> str:
-    """The scope that a call of a tool lacks; empty where it lacks none."""
-    needed = _ANY_OF.get(tool, ("call",))
-    return "" if any(each in scopes for each in needed) else needed[0]
+def may_call(scopes: Collection[str], tool: str) -> bool:
+    """Whether these scopes allow calls of a tool."""
+    return any(each in scopes for each in _TOOLS.get(tool, ("call",)))
+
+
+def check_request(ctx: Context) -> None:
+    """Checks that a client may do what it asks for, whatever method of the protocol it uses.
+
+    Raises:
+        InsufficientScope: its token has none of the scopes that allow it.
+    """
+    # 1. A call needs what its tool asks for. 2. What calls and tools left is for those that could have made it.
+    # 3. All else tells nothing, or only the names of tools that may be called.
+    needed: tuple[ScopeName, ...] = ()
+    if ctx.method == "tools/call":
+        needed = _TOOLS.get(str((ctx.params or {}).get("name")), ("call",))
+    elif ctx.method == "resources/read" or ctx.method.startswith("tasks/"):
+        needed = ("call", "make")
+    if needed:
+        check_scope(principal_of(ctx).scopes, *needed)
 
 
 def check_scope(scopes: Collection[str], *any_of: ScopeName) -> None:

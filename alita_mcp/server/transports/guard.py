@@ -13,9 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
 from alita_mcp.server.api.problems import Refusal
-from alita_mcp.server.client.owner import set_principal
-from alita_mcp.server.client.scopes import missing_scope
-from alita_mcp.server.transports.access import Access, user_of
+from alita_mcp.server.transports.access import Access, User
 from alita_mcp.server.transports.connections import mark_connection_known
 from alita_mcp.settings import Settings
 
@@ -118,6 +116,7 @@ class Guard:
         """
         self._app = app
         self._access = access
+        self._open_paths = {HEALTH_PATH, READY_PATH, *(route.path for route in access.routes)}
         self._names = frozenset(name.lower() for name in names)
         self._origins = frozenset(origins)
         # a browser asks without the token whether a page may send it, and hides a 401 that does not name the page
@@ -148,30 +147,18 @@ class Guard:
         # 1. The checks of a balancer are open to everybody, and the pages check the session of a browser themselves;
         #    asking for them does not make a connection a known one.
         # 2. Without the token nothing else is served.
-        # 3. A client of an authorization server can ask that for a scope that it lacks; all others are told so where
-        #    the call is handled.
-        # 4. A stream would go on without its token; calls under way come to their end.
-        path, headers = scope["path"], Headers(scope=scope)
-        if path in (HEALTH_PATH, READY_PATH, *self._access.open_paths) or is_page(path):
+        path = scope["path"]
+        if path in self._open_paths or is_page(path):
             await self._app(scope, receive, send)
             return
         try:
-            principal = await self._access.identify(headers.getlist("authorization"))
-            is_call = principal.issuer and headers.get("mcp-method") == "tools/call"
-            if is_call and (scope_name := missing_scope(principal.scopes, headers.get("mcp-name", ""))):
-                raise self._access.challenge(scope_name)
+            principal = await self._access.identify(Headers(scope=scope).getlist("authorization"))
         except Refusal as refusal:
             await refusal.response()(scope, receive, send)
             return
-        set_principal(scope, principal)
-        if principal.id:
-            scope["user"] = user_of(principal)
+        scope["user"] = User(principal)
         mark_connection_known(scope)
-        is_stream = scope["method"] == "GET" or headers.get("mcp-method") == "subscriptions/listen"
-        if principal.id and is_stream:
-            await self._access.serve_stream(principal, self._app, scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        await self._app(scope, receive, send)
 
     def _is_own_origin(self, origin: str) -> bool:
         scheme, _, authority = origin.partition("://")

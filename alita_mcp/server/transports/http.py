@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-from anyio.from_thread import BlockingPortal
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
@@ -97,27 +96,15 @@ async def serve_http(
         )
         readiness = Readiness(settings, server.shared if isinstance(server, DualEraServer) else None)
         routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), Route(READY_PATH, readiness.answer)]
-        tokens: TokenTable | None = None
-        if settings.library_url and token is not None:
-            from alita_mcp.postgres.tokens import TokenTable
-
-            tokens = TokenTable(settings.library_url)
+        access = Access(token, settings)
+        routes += access.routes
         pages = None
         bound_host, bound_port = listener.getsockname()[:2]
         if isinstance(server, DualEraServer):
             reached_at = LOOPBACK if host in EVERY_ADDRESS else bound_host
             address = f"{in_brackets(reached_at)}:{bound_port}"
-            pages = Pages(
-                server.shared, settings, takes_token=token is not None, address=address, tokens=tokens
-            )
+            pages = Pages(server.shared, settings, access=access, address=address)
             routes += api_routes(server.shared)
-        oauth = None
-        if settings.oauth_issuer is not None or settings.oauth_audience is not None:
-            from alita_mcp.server.transports.oauth import ResourceServer
-
-            oauth = ResourceServer(settings)
-            routes += oauth.routes
-        access = Access(token, tokens=tokens, oauth=oauth, may_approve=settings.elicit is True)
         mcp = AuthContextMiddleware(answer_malformed(StreamableHTTPASGIApp(sessions)))
         others = Starlette(routes=routes)
 
@@ -132,6 +119,7 @@ async def serve_http(
 
         names = [*host_names(host), *allowed_hosts]
         async with (
+            access.follow_tokens(),
             sessions.run(),
             share_server(server, settings, pages) as stopped,
             serve_requests(route, listener, access, names, allowed_origins, limits=limits) as requests,
@@ -144,11 +132,6 @@ async def serve_http(
                 if listening is not None and isinstance(listening.handler, ListenHandler):
                     listening.handler.close()
 
-            if tokens is not None:
-                portal = await serving.enter_async_context(BlockingPortal())
-                serving.callback(tokens.close)
-                end_streams = partial(portal.start_task_soon, access.end_streams)
-                await anyio.to_thread.run_sync(tokens.follow, end_streams)
             if settings.metrics is not None:
                 from alita_mcp.server.transports.metrics import Metrics, serve_metrics
 

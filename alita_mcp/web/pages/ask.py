@@ -26,8 +26,8 @@ from alita_mcp.agent.values import RunProgress, Step, TaskRequest
 from alita_mcp.app.app import App
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
+from alita_mcp.owners import USER
 from alita_mcp.web.rendering import render
-from alita_mcp.web.security import WEB_PAGE
 from alita_mcp.web.site import Site
 
 EXAMPLES = (
@@ -64,7 +64,7 @@ def routes(site: Site) -> list[Route]:
             sent = [each for each in form.getlist("files") if isinstance(each, UploadFile) and each.filename]
             files = await anyio.to_thread.run_sync(_save_files, sent, uploads)
             task = _read_task(str(form.get("task", "")), files, app)
-            task = task.model_copy(update={"makes_tools": "make" in request.state.scopes})
+            task = task.model_copy(update={"makes_tools": "make" in request.state.principal.scopes})
             job = await app.tasks.begin_task(task, identity=request.state.identity, uploads=uploads)
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -140,8 +140,8 @@ def _read_task(task: str, files: tuple[Path, ...], app: App) -> TaskRequest:
 
 def _runs(app: App, request: Request) -> RunReader:
     """All runs for the person; those of its clients where the token opened the session."""
-    identity = request.state.identity
-    return app.tasks.runs_of(None if identity is WEB_PAGE else identity.owner)
+    owner = request.state.identity.owner
+    return app.tasks.runs_of(None if owner == USER else owner)
 
 
 def _describe(progress: RunProgress) -> dict[str, Any]:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from alita_mcp.server.shared_app import SharedApp
+    from alita_mcp.server.transports.access import Access
     from alita_mcp.settings import Settings
-    from alita_mcp.web.security import Sessions, Tokens
+    from alita_mcp.web.security import Sessions
 
 LOOPBACK = "127.0.0.1"
 STAYS_OPEN_S = 150.0
@@ -41,18 +42,16 @@ class Pages:
         shared: SharedApp,
         settings: Settings,
         *,
-        takes_token: bool = True,
+        access: Access | None = None,
         address: str = "",
-        tokens: Tokens | None = None,
     ) -> None:
-        """With `takes_token`, the token opens a session, too, and so do the `tokens`.
+        """Tokens that `access` knows open a session, too; without it, that of the home.
 
         At an `address`, something else serves them.
         """
         self._shared = shared
         self._settings = settings
-        self._takes_token = takes_token
-        self._tokens = tokens
+        self._access = access
         self.address = address
         """Host and port; empty as long as nobody asked for them."""
         self._loading = anyio.Lock()
@@ -131,12 +130,14 @@ class Pages:
                 for flow in ("app.code_runner", "app.task_runner", "toolsmith.toolsmith"):
                     await _import(f"alita_mcp.{flow}")  # the first page uses them
                 routes = await _import("alita_mcp.web.routes")
+                from alita_mcp.server.transports.access import Access
                 from alita_mcp.server.transports.local.activity import follow_servers
                 from alita_mcp.web.security import Sessions
                 from alita_mcp.web.site import Site
 
                 secret = f"{key} {token}".encode()  # whoever changes one of them ends all sessions
-                sessions = Sessions(secret, token=token if self._takes_token else None, tokens=self._tokens)
+                access = self._access or Access(token)
+                sessions = Sessions(secret, access.find if access.takes_token else None)
                 follow = partial(follow_servers, absolute_home(self._settings.home))
                 site = Site(app=self._shared.get, sessions=sessions, follow_others=follow)
                 self._loaded = sessions, routes.ui_application(site)
