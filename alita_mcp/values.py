@@ -266,6 +266,11 @@ class Usage(Value):
     seconds: float = 0.0
     """Spent waiting for models; calls that ran at once are counted each."""
 
+    @property
+    def tokens(self) -> int:
+        """Read and written."""
+        return self.prompt_tokens + self.completion_tokens
+
 
 class WrittenFrom(Value):
     """The planner's specification of a request, from which a version was written."""

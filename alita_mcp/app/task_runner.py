@@ -34,7 +34,7 @@ from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.settings import Settings
 from alita_mcp.texts import clip
 from alita_mcp.toolsmith.jobs.jobs import Job, Jobs, Order
-from alita_mcp.toolsmith.jobs.journal import PATIENCE_S, add_spent_tokens
+from alita_mcp.toolsmith.jobs.journal import PATIENCE_S
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
 from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import Manifest
@@ -195,7 +195,7 @@ class TaskRunner:
                     return await solve(Run(run, request, parts))
                 finally:
                     with anyio.move_on_after(PATIENCE_S, shield=True):
-                        await add_spent_tokens(self.library, identity.owner, meter.usage)
+                        await self.library.quotas.add_model_tokens(identity.owner, meter.usage.tokens)
 
 
 def person_asker(person: PendingQuestions) -> AskPerson:

@@ -5,14 +5,16 @@ The user has no limits.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
-from collections import OrderedDict, deque
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, LiteralString
 
 import anyio.to_thread
 
-from alita_mcp.errors import QuotaSpent, UsageError
+from alita_mcp.errors import LibraryError, QuotaSpent, UsageError
 from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
 
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from alita_mcp.postgres.database import Database
 
 MINUTE_S = 60.0
-MAX_OWNERS = 10_000
-"""So many owners are remembered; a call of one that was silent longest counts as its first."""
 _LEFT = """
 SELECT ceil(extract(epoch FROM current_date + 1 - now()))::int AS seconds FROM spending
 WHERE owner = %s AND day = current_date AND model_tokens >= %s
@@ -29,7 +29,9 @@ WHERE owner = %s AND day = current_date AND model_tokens >= %s
 _ADD = """
 INSERT INTO spending AS s (owner, day, model_tokens) VALUES (%s, current_date, %s)
 ON CONFLICT (owner, day) DO UPDATE SET model_tokens = s.model_tokens + excluded.model_tokens
+RETURNING owner
 """
+_log = logging.getLogger(__name__)
 
 
 class Quotas:
@@ -44,23 +46,20 @@ class Quotas:
                 "ALITA_QUOTA_MODEL_TOKENS is counted in the database of a shared library.",
                 hint="Set ALITA_LIBRARY, or unset it.",
             )
-        self._calls: OrderedDict[str, deque[float]] = OrderedDict()
+        self._ends_at = 0.0
+        self._calls: Counter[str] = Counter()
+        """By owner, of the minute that ends then."""
 
     def count_call(self, owner: str) -> None:
-        """Counts a call; raises QuotaSpent where the owner made as many in the last minute as it may."""
+        """Counts a call; raises QuotaSpent where the owner made as many in this minute as it may."""
         if not self._most_calls or owner == USER:
             return
-        now = time.monotonic()
-        calls = self._calls.setdefault(owner, deque(maxlen=self._most_calls))
-        self._calls.move_to_end(owner)
-        if len(self._calls) > MAX_OWNERS:
-            self._calls.popitem(last=False)
-        if len(calls) == self._most_calls and now < calls[0] + MINUTE_S:
-            again_s = math.ceil(calls[0] + MINUTE_S - now)
-            raise QuotaSpent(
-                f"{len(calls):,} calls were made in the last minute (ALITA_QUOTA_CALLS).", again_s
-            )
-        calls.append(now)
+        if (now := time.monotonic()) >= self._ends_at:
+            self._ends_at, self._calls = now + MINUTE_S, Counter()
+        if self._calls[owner] >= self._most_calls:
+            made = f"{self._most_calls:,} calls were made in this minute (ALITA_QUOTA_CALLS)."
+            raise QuotaSpent(made, math.ceil(self._ends_at - now))
+        self._calls[owner] += 1
 
     async def check_model_tokens(self, owner: str) -> None:
         """Checks that an owner may begin a synthesis or a task.
@@ -69,26 +68,25 @@ class Quotas:
             QuotaSpent: its work used as many tokens of models today as it may.
             LibraryError: the database is away.
         """
-        database = self._database
-        if database is None or owner == USER:
+        if owner == USER:
             return
-
-        def read() -> int:
-            with database.transaction() as connection:
-                row = connection.execute(_LEFT, (owner, self._most_tokens)).fetchone()
-                return int(row["seconds"]) if row else 0
-
-        if again_s := await anyio.to_thread.run_sync(read):
-            raise QuotaSpent("Today's model tokens are spent (ALITA_QUOTA_MODEL_TOKENS).", again_s)
+        if row := await self._execute(_LEFT, (owner, self._most_tokens)):
+            raise QuotaSpent("Today's model tokens are spent (ALITA_QUOTA_MODEL_TOKENS).", row["seconds"])
 
     async def add_model_tokens(self, owner: str, tokens: int) -> None:
-        """Counts tokens of models that were used for an owner; raises LibraryError where the database is away."""
+        """Counts tokens of models that were used for an owner; where the database is away, the log says so."""
+        try:
+            await self._execute(_ADD, (owner, tokens))
+        except LibraryError as failure:
+            _log.warning("%s Not counted for %s: %s", failure, owner, tokens)
+
+    async def _execute(self, query: LiteralString, values: Sequence[object]) -> Mapping[str, Any] | None:
         database = self._database
-        if database is None or not tokens:
-            return
+        if database is None:
+            return None
 
-        def add() -> None:
+        def execute() -> Mapping[str, Any] | None:
             with database.transaction() as connection:
-                connection.execute(_ADD, (owner, tokens))
+                return connection.execute(query, values).fetchone()
 
-        await anyio.to_thread.run_sync(add)
+        return await anyio.to_thread.run_sync(execute)

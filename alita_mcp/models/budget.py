@@ -96,7 +96,7 @@ class Meter:
         return {
             "seconds": (self._clock() - self._started, budget.seconds),
             "money": (self._known_usd, budget.usd),
-            "tokens": (used.prompt_tokens + used.completion_tokens, budget.tokens),
+            "tokens": (used.tokens, budget.tokens),
             "calls": (used.calls, budget.calls),
         }
 

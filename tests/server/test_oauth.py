@@ -394,5 +394,5 @@ async def test_a_call_too_many_says_when_to_try_again(
         async with signed_in(url, "bob", era) as bob:
             answers.append(await called(bob, "search_capabilities", query="shout"))
     assert [each.is_error for each in answers] == [False, False, True, False]
-    assert "2 calls were made in the last minute" in text_of(answers[2])
+    assert "2 calls were made in this minute" in text_of(answers[2])
     assert "Try again in" in text_of(answers[2])

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 
-from alita_mcp.errors import AlitaError, LibraryError
+from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.private_text import holds_secret
 from alita_mcp.models.roles import Models, Role
 from alita_mcp.texts import clip
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published, Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.values import Usage
 
-log = logging.getLogger(__name__)
 EVENT = "synthesis"
 JOURNALLED = {"status", "stage", "reason", "fix", "trust", "breaks", "kept"}
 _OPTIONAL = ("fix", "breaks", "kept")
@@ -69,14 +66,6 @@ def writers_of(models: Models) -> dict[str, str]:
     return {role: identity for role, identity in models.identities.items() if role in WRITERS}
 
 
-async def add_spent_tokens(library: Library, owner: str, usage: Usage) -> None:
-    """Counts what models used for an owner, where that is limited; where the database is away, the log says so."""
-    try:
-        await library.quotas.add_model_tokens(owner, usage.prompt_tokens + usage.completion_tokens)
-    except LibraryError as failure:
-        log.warning("%s Not counted for %s: %s", failure, owner, usage)
-
-
 @asynccontextmanager
 async def journal_synthesis(
     library: Library,
@@ -110,4 +99,4 @@ async def journal_synthesis(
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await library.record(EVENT, record.tool, record.detail, record.version)
             if models is not None and pays:
-                await add_spent_tokens(library, request.client.owner, models.usage)
+                await library.quotas.add_model_tokens(request.client.owner, models.usage.tokens)
