@@ -187,6 +187,8 @@ class Steps:
         return result.model_copy(update={"program": program})
 
     async def _build(self, said: dict[str, Any]) -> ActionResult:
+        if not self._run.parts.builds:
+            raise InvalidArguments("This task may make no tools.", hint="Do it once, in run_code.")
         said = self._resolve(said)
         try:
             request = BuildRequest.model_validate(

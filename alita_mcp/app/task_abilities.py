@@ -20,7 +20,7 @@ from alita_mcp.app.calls import Calls
 from alita_mcp.app.code_rights import CodeWaits
 from alita_mcp.app.code_runner import FILES, CodeRunner, ShowManifest
 from alita_mcp.app.followed import make_tool, search_tools
-from alita_mcp.errors import AlitaError, InsufficientScope, ToolNotFound
+from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.signature import signature_of
@@ -80,10 +80,7 @@ class RunAbilities:
         identity: ClientIdentity,
         on_stage: ReportStage,
         shown: ShowManifest,
-        *,
-        makes_tools: bool = True,
     ) -> None:
-        self._makes_tools = makes_tools
         self._flows = replace(flows, library=flows.library.seen_by(identity.owner))
         self._workspace = workspace
         self._identity = identity
@@ -192,13 +189,7 @@ class RunAbilities:
         return ActionResult(ok=False, error=error, value=shown, used=run.tools, is_private=is_private)
 
     async def build_tool(self, request: BuildRequest) -> ActionResult:
-        """Has a tool made; one that waits for a person, or was rejected, is a failed result.
-
-        Raises:
-            InsufficientScope: whoever asked for the task may not make tools.
-        """
-        if not self._makes_tools:
-            raise InsufficientScope("make")
+        """Has a tool made; one that waits for a person, or was rejected, is a failed result."""
         fields = {"description": request.description, "name": request.name, "code": request.code}
         words: dict[str, Any] = {name: value for name, value in fields.items() if value}
         if request.examples:

@@ -171,14 +171,7 @@ class TaskRunner:
                 )
                 models = role_models.open_models(meter)
                 parts = RunParts(
-                    abilities=RunAbilities(
-                        flows,
-                        workspace,
-                        identity._replace(key=""),
-                        ignore_stage,
-                        shown,
-                        makes_tools=request.makes_tools,
-                    ),
+                    abilities=RunAbilities(flows, workspace, identity._replace(key=""), ignore_stage, shown),
                     models=models,
                     implementer=models.role("implementer"),
                     meter=meter,

@@ -70,7 +70,7 @@ async def test_a_task_of_a_client_that_may_make_no_tool_makes_none(settings: Set
         asks("finish", answer="no", solved=False),
     )
     assert not solution.steps[0].ok
-    assert "insufficient_scope" in solution.steps[0].observation
+    assert "may make no tools" in solution.steps[0].observation
 
 
 async def test_code_of_a_task_without_files_reaches_none(settings: Settings) -> None:

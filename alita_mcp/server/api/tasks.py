@@ -53,7 +53,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
         for host in new_task.hosts:
             read_pattern(host)
         job = await app.tasks.begin_task(
-            read_task(new_task, app, makes_tools="make" in principal.scopes),
+            read_task(new_task, app).model_copy(update={"makes_tools": "make" in principal.scopes}),
             identity=ClientIdentity(client=CLIENT, owner=owner),
             reader=Maker(CLIENT, owner),
         )
@@ -94,7 +94,7 @@ def api_routes(shared: SharedApp) -> list[Mount]:
     return [Mount("/api", ExceptionMiddleware(router, handlers=handlers))]
 
 
-def read_task(new_task: NewTask, app: App, *, makes_tools: bool = True) -> TaskRequest:
+def read_task(new_task: NewTask, app: App) -> TaskRequest:
     """A task as it is worked on, within what the settings allow."""
     budget = task_budget(
         app.settings,
@@ -109,7 +109,6 @@ def read_task(new_task: NewTask, app: App, *, makes_tools: bool = True) -> TaskR
         budget=budget,
         plans=new_task.plans,
         memory=new_task.memory,
-        makes_tools=makes_tools,
     )
 
 
