@@ -269,11 +269,6 @@ class Settings(BaseSettings):
     limits: FixedLimits = FixedLimits()
 
     @property
-    def has_teams(self) -> bool:
-        """Whether tools may belong to teams."""
-        return self.library is not None or self.oauth_issuer is not None
-
-    @property
     def library_url(self) -> str:
         """Address of the shared library; empty where the library is in the home."""
         return "" if self.library is None else self.library.get_secret_value()

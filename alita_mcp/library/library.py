@@ -82,7 +82,7 @@ class Library:
         self._listeners: dict[object, Callable[[], None]] = {}
         self._following = _Following(Changes(0, 0))
         self._counted: tuple[int, int] = (-1, 0)
-        self._has_teams = settings.has_teams
+        self._has_teams = bool(settings.library or settings.oauth_issuer)
         self._views: dict[str, Library] = {}
         self._team: str | None = None
         self._named: tuple[int, list[str]] = (-1, [])
@@ -103,16 +103,18 @@ class Library:
         return self._views[team]
 
     def is_taken(self, name: str) -> bool:
-        """Whether a tool has this name that is not there for this reader."""
-        return self.tools.entry(name) is None and self._store.reader.entry(name) is not None
+        """Whether a tool has this name that is not this reader's to change: of another team, or of none."""
+        if self._team is None or self._store.reader.entry(name) is None:
+            return False
+        return team_of(self._store.reader.origin(name, 1).owner) != self._team
 
     def check_own(self, name: str) -> None:
-        """Checks that a tool is this reader's to change; a name that no tool has is.
+        """Checks that a tool which this reader sees is its own to change.
 
         Raises:
             ToolUnavailable: it has no team, and the reader has one.
         """
-        if self._team and self.tools.entry(name) is not None and self.tools.team_of(name) != self._team:
+        if self.tools.entry(name) is not None and self.is_taken(name):
             raise ToolUnavailable(
                 f"{name} is everybody's: only a person at the server's command line changes it.",
                 hint="Make a tool of another name.",

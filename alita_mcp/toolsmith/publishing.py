@@ -74,10 +74,8 @@ class Publisher:
         if not update:
             why = "a tool of this name exists; send update=true for a new version, or choose another name"
             return Exists(tool=entry.name, version=entry.manifest.version, why=why)
-        try:
-            self._library.check_own(name)
-        except ToolUnavailable as foreign:
-            return Rejected(stage="policy", reason=foreign.message, fix=foreign.hint)
+        if self._library.is_taken(name):
+            return NAME_IS_TAKEN
         if entry.state == "disabled":
             reason = f"{name} is disabled; an update would not be callable."
             fix = "Ask a person to enable it, or choose another name."

@@ -29,7 +29,7 @@ from alita_mcp.library.catalogue.schema import (
     NEXT_PAGE,
     STAMP,
 )
-from alita_mcp.library.catalogue.teams import FIRST_OWNER, hide_other_teams
+from alita_mcp.library.catalogue.teams import hide_other_teams
 from alita_mcp.library.catalogue.use import SearchCount, Use
 from alita_mcp.library.catalogue.waiting import UNREVIEWED, WAITING, UnreviewedTool, WaitingVersion
 from alita_mcp.library.rows import (
@@ -40,7 +40,7 @@ from alita_mcp.library.rows import (
     VersionRow,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
-from alita_mcp.owners import USER, Maker, team_of
+from alita_mcp.owners import USER, Maker
 from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
@@ -178,10 +178,6 @@ class CatalogueReader:
         """Number of tools in each state, without deleted ones."""
         counted = self._rows("SELECT state, count(*) FROM listing WHERE state != 'deleted' GROUP BY state")
         return {row[0]: row[1] for row in counted}
-
-    def team_of(self, name: str) -> str:
-        """The team of a tool, which is that of the maker of its first version; empty where it has none."""
-        return next((team_of(owner) for owner in self._names(FIRST_OWNER, name=name)), "")
 
     def sandboxes_of(self, name: str, version: int) -> tuple[str, ...]:
         """Kinds of sandbox in which a version passed its gates; none for what is unknown."""

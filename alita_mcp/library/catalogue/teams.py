@@ -8,8 +8,6 @@ from __future__ import annotations
 import sqlite3
 from typing import LiteralString
 
-FIRST_OWNER = "SELECT owner FROM maker WHERE name = :name AND version = 1"
-
 
 def hide_other_teams(db: sqlite3.Connection, team: str, *tables: LiteralString) -> None:
     """Has this connection find no tool of another team in these tables; `team` is empty for readers without one.

@@ -9,7 +9,6 @@ import mcp_types as types
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.unreviewed import origin_if_unreviewed
-from alita_mcp.owners import team_of
 from alita_mcp.server.results.delivery import run_tool
 from alita_mcp.server.tools.definitions import definition_of
 
@@ -30,8 +29,8 @@ class LibraryTools:
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
-        self._found: dict[tuple[str, str], tuple[Manifest, types.Tool]] = {}
-        """Tools that were called, by team and name, each with the manifest that its definition was made of."""
+        self._found: dict[str, tuple[Manifest, types.Tool]] = {}
+        """Tools that were called, each with the manifest that its definition was made of."""
 
     def list_tools(self, reader: Maker) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
@@ -51,13 +50,12 @@ class LibraryTools:
             manifest = app.seen_by(reader.owner).library.entry(name).manifest
         except AlitaError:
             return None
-        key = (team_of(reader.owner), name)
-        known, tool = self._found.get(key, (None, None))
+        known, tool = self._found.get(name, (None, None))
         if tool is None or known is not manifest:
             if len(self._found) >= MAX_FOUND:
                 self._found.clear()
             tool = definition_of(manifest)
-            self._found[key] = manifest, tool
+            self._found[name] = manifest, tool
         return tool
 
     async def call_tool(self, call: ToolCall) -> ToolResult:
