@@ -7,6 +7,7 @@ import os
 import shlex
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.errors import UsageError
@@ -66,11 +67,13 @@ def read_small_file(path: Path, *, forbidden: int = 0) -> bytes | None:
     raise UsageError(f"Cannot use {path}: {problem}.", hint=hint)
 
 
-def write_whole(path: Path, content: bytes, *, like: Path | None = None, is_private: bool = False) -> None:
+def write_whole(
+    path: Path, content: bytes, *, like: Path | None = None, is_private: bool = False, is_new: bool = False
+) -> None:
     """Puts a file in the place of another in one step, on the disk itself when this returns.
 
     It gets the mode and owner of `like`, or of what it replaces; a new one, and with `is_private` any, is its owner's
-    alone.
+    alone. One that `is_new` replaces nothing: of several processes, the first one's stays.
 
     Raises:
         OSError: the disk refuses; the file is as before.
@@ -89,7 +92,10 @@ def write_whole(path: Path, content: bytes, *, like: Path | None = None, is_priv
                     os.fchown(descriptor, owner.st_uid, owner.st_gid)
                 os.fchmod(descriptor, stat.S_IMODE(found.st_mode) if found and not is_private else 0o600)
             os.fsync(descriptor)
-        Path(aside).replace(path)
-    except BaseException:
+        if is_new:
+            with suppress(FileExistsError):
+                os.link(aside, path)
+        else:
+            Path(aside).replace(path)
+    finally:
         Path(aside).unlink(missing_ok=True)
-        raise

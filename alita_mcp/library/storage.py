@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import Owner, is_lock_held
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.bounded_rows import BoundedRows
@@ -69,13 +68,13 @@ class Storage:
         return found is not None
 
     def ensure_secret(self, name: str) -> str:
-        """The secret of a name that all servers of a shared library agree on; made where there is none.
+        """The secret of a name that all servers of a shared library agree on, made where there is none; else empty.
 
         Raises:
-            LibraryError: the database cannot be reached, or there is none.
+            LibraryError: the database cannot be reached.
         """
         if self.database is None:
-            raise LibraryError(f"{self.home} shares no secrets.", hint="Set ALITA_LIBRARY.")
+            return ""
         insert = "INSERT INTO secret (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET name = secret.name"
         with self.database.transaction() as connection:
             row = connection.execute(

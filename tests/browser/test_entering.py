@@ -86,7 +86,7 @@ async def test_a_session_outlives_the_server_and_no_server_takes_that_of_another
             assert answer is not None
             assert answer.status == 200
             ui.alita("stop")
-            (ui.home / "http_token").unlink()
+            (ui.home / "pages_key").unlink()
             ui.alita("ui", "--port", port)
             answer = await page.goto(f"http://127.0.0.1:{port}/ui/library")
             assert answer is not None

@@ -73,7 +73,7 @@ class Pages:
         `port` of the loopback address is asked for first; a free one is taken where it is in use.
 
         Raises:
-            UsageError: no port can be had, or there is no token for the key of the sessions.
+            UsageError: no port can be had, or there is no key for the sessions.
         """
         sessions, _ = await self._load()
         if not self.address and self._tasks is not None:
@@ -125,19 +125,18 @@ class Pages:
             if self._loaded is None:
                 # first: two threads that import the same modules could wait for each other
                 await self._shared.wait_until_settled()
-                token = await anyio.to_thread.run_sync(ensure_token, self._settings)
+                from alita_mcp.server.transports.access import Access
+
+                access = self._access or Access(await anyio.to_thread.run_sync(ensure_token, self._settings))
                 key = await anyio.to_thread.run_sync(ensure_key, self._settings, PAGES_KEY_FILE)
                 for flow in ("app.code_runner", "app.task_runner", "toolsmith.toolsmith"):
                     await _import(f"alita_mcp.{flow}")  # the first page uses them
                 routes = await _import("alita_mcp.web.routes")
-                from alita_mcp.server.transports.access import Access
                 from alita_mcp.server.transports.local.activity import follow_servers
                 from alita_mcp.web.security import Sessions
                 from alita_mcp.web.site import Site
 
-                secret = f"{key} {token}".encode()  # whoever changes one of them ends all sessions
-                access = self._access or Access(token)
-                sessions = Sessions(secret, access.find if access.takes_token else None)
+                sessions = Sessions(key.encode(), access.find if access.takes_token else None)
                 follow = partial(follow_servers, absolute_home(self._settings.home))
                 site = Site(app=self._shared.get, sessions=sessions, follow_others=follow)
                 self._loaded = sessions, routes.ui_application(site)
