@@ -63,7 +63,6 @@ class InsufficientScope(UsageError):
             f"insufficient_scope: this token lacks the scope `{scope}`.",
             hint=f"Ask for a token with {scope}.",
         )
-        self.scope = scope
 
 
 class ToolUnavailable(AlitaError):

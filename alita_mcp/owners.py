@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeVar, get_args
@@ -13,7 +14,8 @@ USER = "user"
 """The operating-system user: over stdio, at the command line, and in records that name no owner."""
 ANYONE = "anyone"
 """The owner of all that is done over HTTP where no token is asked for."""
-
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
+"""Names of tokens, teams and subjects."""
 
 ScopeName = Literal["call", "make", "manage", "approve"]
 SCOPES: tuple[ScopeName, ...] = get_args(ScopeName)
@@ -28,8 +30,6 @@ class Principal(NamedTuple):
     scopes: frozenset[str]
     id: str = ""
     """Of its token, or of client and grant where an authorization server issued it; empty for the server's own."""
-    issuer: str = ""
-    """The authorization server; empty where there is none."""
 
 
 def team_of(owner: str) -> str:

@@ -72,11 +72,10 @@ def list_all(*, output: Printer) -> None:
 
     with _open_database() as database:
         tokens = list_tokens(database)
-    rows: list[tuple[str, ...]] = []
-    for each in tokens:
-        end = each["revoked_at"] or each["expires_at"]
-        state = f"{'revoked' if each['revoked_at'] else 'until'} {end:%Y-%m-%d}" if end else "counts"
-        rows.append((each["name"], each["owner"], " ".join(each["scopes"]), state))
+    rows = [
+        (each["name"], each["owner"], " ".join(each["scopes"]), str(each["expires_at"] or "")[:10])
+        for each in tokens
+    ]
     output.print_result(tokens, columns(rows) or "There are no tokens.")
 
 

@@ -6,21 +6,18 @@ Only digests are stored. Each server keeps those that count in memory: a request
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 from collections.abc import Collection
 from typing import Any
 
 from alita_mcp.errors import LibraryError, UsageError
-from alita_mcp.owners import Principal, token_digest
+from alita_mcp.owners import WORD, Principal, token_digest
 from alita_mcp.postgres.database import Database
 from alita_mcp.postgres.migrations import migrate
 
 CHANNEL = "alita_token"
 PREFIX = "alita_"
 """Begins every token, so that scanners of repositories find a lost one."""
-WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
-"""Names of tokens, teams and subjects."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +28,7 @@ def create_token(
     """Makes a token of `TEAM/SUBJECT`, which counts for so many days; returns it, which nothing does again.
 
     Raises:
-        UsageError: a word cannot be one, or a token that counts has this name.
+        UsageError: a word cannot be one, or there is a token of this name.
         LibraryError: the database is away or refuses.
     """
     for what, text in (("name", name), ("team", team), ("subject", subject)):
@@ -41,11 +38,11 @@ def create_token(
     with database.transaction() as connection:
         made = connection.execute(
             """
-            INSERT INTO token (id, name, owner, scopes, digest, expires_at)
-            VALUES (%s, %s, %s, %s, %s, now() + make_interval(days => %s))
-            ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING RETURNING id
+            INSERT INTO token (name, owner, scopes, digest, expires_at)
+            VALUES (%s, %s, %s, %s, now() + make_interval(days => %s))
+            ON CONFLICT (name) DO NOTHING RETURNING name
             """,
-            (secrets.token_hex(8), name, f"{team}/{subject}", sorted(scopes), token_digest(token), days),
+            (name, f"{team}/{subject}", sorted(scopes), token_digest(token), days),
         ).fetchone()
         if made is None:
             raise UsageError(f"There is a token {name!r}.", hint=f"`alita token revoke {name}` ends it.")
@@ -54,24 +51,17 @@ def create_token(
 
 
 def list_tokens(database: Database) -> list[dict[str, Any]]:
-    """All tokens, also those that count no longer, the oldest first; raises as `create_token`."""
+    """All tokens that were not revoked, the oldest first; raises as `create_token`."""
+    query = "SELECT name, owner, scopes, created_at, expires_at FROM token ORDER BY created_at, name"
     with database.transaction() as connection:
-        return connection.execute(
-            "SELECT id, name, owner, scopes, created_at, expires_at, revoked_at FROM token"
-            " ORDER BY created_at, id"
-        ).fetchall()
+        return connection.execute(query).fetchall()
 
 
 def revoke_token(database: Database, name: str) -> None:
-    """Ends a token at all servers; raises UsageError where none that counts has this name, else as `create_token`."""
+    """Ends a token at all servers; raises UsageError where none has this name, else as `create_token`."""
     with database.transaction() as connection:
-        done = connection.execute(
-            "UPDATE token SET revoked_at = now() WHERE name = %s AND revoked_at IS NULL RETURNING id", (name,)
-        ).fetchone()
-        if done is None:
-            raise UsageError(
-                f"There is no token {name[:64]!r} that counts.", hint="`alita token list` shows all."
-            )
+        if not connection.execute("DELETE FROM token WHERE name = %s", (name,)).rowcount:
+            raise UsageError(f"There is no token {name[:64]!r}.", hint="`alita token list` shows all.")
         database.notify(connection, CHANNEL)
 
 
@@ -104,15 +94,12 @@ class TokenTable:
                 migrate(self._database)
             with self._database.transaction() as connection:
                 rows = connection.execute(
-                    """
-                    SELECT id, owner, scopes, digest FROM token
-                    WHERE revoked_at IS NULL AND coalesce(expires_at > now(), true)
-                    """
+                    "SELECT owner, scopes, digest FROM token WHERE coalesce(expires_at > now(), true)"
                 ).fetchall()
         except LibraryError as away:
             _log.warning("Cannot read the tokens: %s", away)
             return
         self._known = {
-            row["digest"]: Principal(row["owner"], frozenset(row["scopes"]), row["id"]) for row in rows
+            row["digest"]: Principal(row["owner"], frozenset(row["scopes"]), row["digest"]) for row in rows
         }
         self.is_known = True

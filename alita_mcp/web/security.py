@@ -144,10 +144,8 @@ def may_follow(request: Request, owner: str) -> bool:
     The person sees all, everybody what is their own, and who may manage the tools of a team what the team does.
     """
     viewer: Principal = request.state.principal
-    if owner == viewer.owner or viewer is PERSON:
-        return True
-    team = team_of(viewer.owner)
-    return team == team_of(owner) and (not team or "manage" in viewer.scopes)
+    is_of_team = team_of(owner) == (team := team_of(viewer.owner)) and (not team or "manage" in viewer.scopes)
+    return viewer is PERSON or owner == viewer.owner or is_of_team
 
 
 def check_request(sessions: Sessions, endpoint: Endpoint) -> Endpoint:

@@ -98,15 +98,6 @@ async def test_a_server_for_others_or_with_forms_is_refused_without_a_token(
     assert "--no-token" in refused.value.hint
 
 
-async def test_access_tokens_that_nobody_would_ask_for_are_refused(settings: Settings) -> None:
-    addresses = {
-        "oauth_issuer": "https://login.example.org",
-        "oauth_audience": "https://tools.example.org/mcp",
-    }
-    with anyio.fail_after(PATIENCE_S), pytest.raises(UsageError, match="ALITA_OAUTH_ISSUER"):
-        await serve_http(settings.model_copy(update=addresses), "127.0.0.1", 0, token=None)
-
-
 @given(st.ip_addresses())
 def test_every_loopback_address_and_no_other_needs_no_token(address: Any) -> None:
     assert is_loopback(str(address)) == address.is_loopback

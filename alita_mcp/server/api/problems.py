@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from alita_mcp.errors import AlitaError, InsufficientScope, QuotaSpent, SandboxBusy, TooMany, UsageError
+from alita_mcp.errors import AlitaError, InsufficientScope, SandboxBusy, TooMany, UsageError
 from alita_mcp.machine import edge_error
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.failures import log_defect
@@ -54,9 +54,7 @@ async def problem_response(request: Request, raised: Exception) -> Response:
             problem = f"There is no {request.url.path!r}."
             refusal = Refusal(404, "not_found", problem, "Tasks are posted to /api/tasks.")
         case TooMany() | SandboxBusy():
-            seconds = (
-                RETRY_AFTER_S if not isinstance(failure, SandboxBusy | QuotaSpent) else failure.retry_after_s
-            )
+            seconds = getattr(failure, "retry_after_s", RETRY_AFTER_S)
             refusal = Refusal(429, "busy", failure.message, failure.hint, {"retry-after": str(seconds)})
         case InsufficientScope():
             refusal = Refusal(403, "insufficient_scope", failure.message, failure.hint)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from alita_mcp.server.transports.oauth import ResourceServer
     from alita_mcp.settings import Settings
 
-MAX_TOKEN = 16_384
-"""Characters; no token of ours has more than 60, those of authorization servers some thousand."""
 OWN_SCOPES: frozenset[ScopeName] = frozenset({"call", "make"})
 """Of the server's own token, which every client of a machine may have: it neither changes tools nor approves."""
 
@@ -77,11 +75,11 @@ class Access:
         # 2. None was sent, several, or what is none.
         # 3. The server's own, or one of `alita token`: both are looked up by their digest, which tells nothing by time.
         # 4. One of the authorization server.
-        if not self.takes_token:
+        if not self.takes_token and self._oauth is None:
             return self._own_client
         scheme, _, text = sent[0].partition(" ") if len(sent) == 1 else ("", "", "")
         token = text.strip()
-        if scheme.lower() != "bearer" or not token or len(token) > MAX_TOKEN:
+        if scheme.lower() != "bearer" or not token:
             raise self._refusal(is_sent=bool(sent))
         if (principal := self.find(token_digest(token))) is self._own:
             return self._own_client
@@ -95,7 +93,9 @@ class Access:
 
     def find(self, digest: str) -> Principal | None:
         """Who has the token of a digest: the server's own, which approves nothing at the pages, or another."""
-        return self._own if digest == self._digest else self._tokens and self._tokens.find(digest)
+        if digest == self._digest:
+            return self._own
+        return None if self._tokens is None else self._tokens.find(digest)
 
     def _refusal(self, *, is_sent: bool) -> Refusal:
         # RFC 6750, 3.1: a request without a token is told no error; our own clients always were
@@ -114,10 +114,5 @@ class User(AuthenticatedUser):
     """A principal as the SDK knows it, which gives sessions and sealed states to no other."""
 
     def __init__(self, principal: Principal) -> None:
-        super().__init__(
-            AccessToken(
-                token="", client_id=principal.id, scopes=[], subject=principal.owner,
-                claims={"iss": principal.issuer},
-            )
-        )  # fmt: skip
+        super().__init__(AccessToken(token="", client_id=principal.id, scopes=[], subject=principal.owner))
         self.principal = principal

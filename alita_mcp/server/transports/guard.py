@@ -49,8 +49,7 @@ def refuse_open_server(
         UsageError: it is not.
     """
     # 1. Another address, a name that a proxy has, or pages of a site: strangers would be served.
-    # 2. Access tokens: everybody would be served without one.
-    # 3. Forms: whoever connects could approve what they asked for.
+    # 2. Forms: whoever connects could approve what they asked for.
     strangers = [*allowed_hosts, *[host] * (not is_loopback(host))]
     for origin in allowed_origins:
         name = read_host(origin.partition("://")[2]) or ""
@@ -59,11 +58,6 @@ def refuse_open_server(
         raise UsageError(
             f"Refusing to serve {strangers[0]!r} without a token: it is not this machine alone.",
             hint="Leave out --no-token.",
-        )
-    if settings.oauth_issuer or settings.oauth_audience:
-        raise UsageError(
-            "ALITA_OAUTH_ISSUER needs tokens: without them, nobody's access token would be checked.",
-            hint="Leave out --no-token, or unset ALITA_OAUTH_ISSUER and ALITA_OAUTH_AUDIENCE.",
         )
     if settings.elicit:
         raise UsageError(

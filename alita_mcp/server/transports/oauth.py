@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -14,10 +13,10 @@ import httpx
 import jwt
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
-from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
 
 from alita_mcp.errors import UsageError
-from alita_mcp.owners import SCOPES, Principal
+from alita_mcp.owners import SCOPES, WORD, Principal
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.settings import Settings
 
@@ -33,7 +32,6 @@ KEYS_S = 3_600.0
 LOOK_AGAIN_S = 15.0
 """So often at most, unknown keys have them read again: anybody can send a token that names a new one."""
 TIMEOUT_S = 5.0
-TEAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MAX_SUBJECT = 255
 
 _log = logging.getLogger(__name__)
@@ -54,19 +52,11 @@ class ResourceServer:
         self._team_claim = settings.oauth_team_claim
         self._keys: jwt.PyJWKClient | None = None
         self._one_reads = anyio.CapacityLimiter(1)
-        urls = AuthSettings.model_validate(
-            {
-                "issuer_url": self._issuer,
-                "resource_server_url": self._audience,
-                "validate_token_resource": False,  # the audience is checked below
-            }
-        )  # which keeps them as they were written: an issuer is compared letter by letter
-        if urls.resource_server_url is None:
-            raise AssertionError("an address was given")
-        self.metadata_url = str(build_resource_metadata_url(urls.resource_server_url))
-        self.routes = create_protected_resource_routes(
-            urls.resource_server_url, [urls.issuer_url], list(SCOPES), "alita"
-        )
+        # as they were written: clients compare an issuer letter by letter
+        as_written = TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python
+        issuer, resource = as_written(self._issuer), as_written(self._audience)
+        self.metadata_url = str(build_resource_metadata_url(resource))
+        self.routes = create_protected_resource_routes(resource, [issuer], list(SCOPES), "alita")
         """Protected resource metadata (RFC 9728), where the header of a 401 names it."""
 
     async def identify(self, token: str) -> Principal | None:
@@ -92,8 +82,9 @@ class ResourceServer:
     async def _find_key(self, name: str) -> jwt.PyJWK:
         # who names a known key does not wait behind those who name a new one
         cached = self._keys and self._keys.jwk_set_cache and self._keys.jwk_set_cache.get()
-        known = jwt.PyJWKClient.match_kid(cached.keys, name) if cached else None
-        return known or await anyio.to_thread.run_sync(self._read_key, name, limiter=self._one_reads)
+        if cached and (known := jwt.PyJWKClient.match_kid(cached.keys, name)):
+            return known
+        return await anyio.to_thread.run_sync(self._read_key, name, limiter=self._one_reads)
 
     def _read_key(self, name: str) -> jwt.PyJWK:
         try:
@@ -118,14 +109,14 @@ class ResourceServer:
     def _read_claims(self, claims: Mapping[str, Any]) -> Principal:
         teams, said = _words(claims.get(self._team_claim)), _words(claims.get("scope", claims.get("scp")))
         subject = quote(str(claims["sub"]), safe="@|:+ ")
-        if len(teams) != 1 or not TEAM.fullmatch(teams[0]) or not 0 < len(subject) <= MAX_SUBJECT:
+        if len(teams) != 1 or not WORD.fullmatch(teams[0]) or not 0 < len(subject) <= MAX_SUBJECT:
             problem = f"The claims `sub` and `{self._team_claim}` of the token name no subject of one team."
             raise Refusal(403, "no_team", problem, "ALITA_OAUTH_TEAM_CLAIM names the claim.")
         scopes = frozenset(SCOPES) & frozenset(said)
         client = str(claims.get("client_id", claims.get("azp", "")))[:MAX_SUBJECT]
         # another grant is another client: it cannot go on with the session of one that may do more
         grant = f"{client} {' '.join(sorted(scopes))}"
-        return Principal(f"{teams[0]}/{subject}", scopes, grant, self._issuer)
+        return Principal(f"{teams[0]}/{subject}", scopes, grant)
 
 
 def _words(claim: object) -> list[str]:
