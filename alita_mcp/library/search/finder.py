@@ -11,7 +11,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from alita_mcp.domains import DOMAINS
-from alita_mcp.library.search.ranking import Ranking, rank
+from alita_mcp.library.search.ranking import OF_READER, Ranking, rank
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.search.vectors import PAUSES, VectorIndex
 from alita_mcp.library.words.text import clean_query
@@ -78,7 +78,7 @@ class Finder:
                 near = cosines
                 if self._is_of_team and near is not None:
                     near = {name: near[name] for (name,) in db.execute(_KNOWN, (json.dumps(list(near)),))}
-                return rank(db, need, near, sees_all=not self._is_of_team)
+                return rank(db, need, near, OF_READER if self._is_of_team else "")
 
         return await anyio.to_thread.run_sync(rank_tools)
 

@@ -51,8 +51,8 @@ SELECT d.name, own, every, length(t.requests) FROM (
 """
 """The weights are those of name, description, parameters and requests; without the requests, and with them."""
 _COUNT = "SELECT count(*) FROM document_text WHERE document_text MATCH ? {seen}"
-_ALL, _OF_READER = "", "AND EXISTS (SELECT 1 FROM document s WHERE s.id = document_text.rowid)"
-"""Which matches count: all, or those that a reader sees who does not see every document."""
+OF_READER = "AND EXISTS (SELECT 1 FROM document s WHERE s.id = document_text.rowid)"
+"""Has matches count alone that a reader sees whose table `document` lacks some that the full text has."""
 _TEXTS = """
 SELECT d.name, t.name, t.description, t.parameters, t.requests
 FROM json_each(?) n JOIN document d ON d.name = n.value JOIN document_text t ON t.rowid = d.id
@@ -98,17 +98,14 @@ def default_calibration() -> Calibration:
 
 
 def rank(
-    db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None = None, *, sees_all: bool = True
+    db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None = None, seen: str = ""
 ) -> Ranking:
     """The tools for a need, best first, by words, and by meaning where cosines are known.
-
-    Not `sees_all`: the table `document` of the connection lacks some that the full text has.
 
     The features of the best hit are `lead`: how much more of the need it covers than the next ones; `covered`: how much
     it covers; `back`: how much of its own name and description is asked for; `shared`: how many words it shares with
     the need that are no everyday ones; `margin`: how far it leads in score.
     """
-    seen = _ALL if sees_all else _OF_READER
     common, synonyms = everyday(stems), companions(stems)
     terms: dict[str, str] = {}
     """The words of the need as they were typed, by their stems."""
@@ -186,13 +183,13 @@ def rank(
     return Ranking(tuple(hits), features, bool(cosines))
 
 
-def count_documents(db: sqlite3.Connection, words: Iterable[str], seen: str = _ALL) -> dict[str, int]:
+def count_documents(db: sqlite3.Connection, words: Iterable[str], seen: str) -> dict[str, int]:
     """The number of documents that have each of these words."""
     count = _COUNT.format(seen=seen)
     return {word: int(db.execute(count, (f'"{word}"',)).fetchone()[0]) for word in words}
 
 
-def score_words(db: sqlite3.Connection, counts: Mapping[str, int], seen: str = _ALL) -> dict[str, float]:
+def score_words(db: sqlite3.Connection, counts: Mapping[str, int], seen: str) -> dict[str, float]:
     """BM25 of the documents with most of these words.
 
     `counts` are the numbers of documents that have each word; in a large library only the rarest are looked for.
