@@ -56,8 +56,6 @@ class ExtraMissing(UsageError):
 class InsufficientScope(UsageError):
     """The token of a client does not allow what it asks for."""
 
-    exit_status = 3
-
     def __init__(self, scope: str) -> None:
         super().__init__(
             f"insufficient_scope: this token lacks the scope `{scope}`.",

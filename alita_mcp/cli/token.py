@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from alita_mcp.cli.output import Printer, columns
-from alita_mcp.cli.parameters import Count
 from alita_mcp.errors import UsageError
 from alita_mcp.owners import ScopeName
 
@@ -38,7 +37,6 @@ def create(
     team: str,
     subject: str,
     scopes: Annotated[tuple[ScopeName, ...], Parameter(consume_multiple=(1, None))] = ("call", "make"),
-    days: Count | None = None,
     output: Printer,
 ) -> None:
     """Make a token and print it, this once.
@@ -49,16 +47,15 @@ def create(
         subject: Person or program within the team, to whom belongs what is done with it.
         scopes: What it allows: to call tools, run code and have tasks solved; to make tools; to manage tools that are
             there; to approve what tools ask for.
-        days: How long it counts; for ever by default.
 
     Examples:
         alita token create ann-laptop --team research --subject ann
-        alita token create ci --team research --subject ci --scopes call --days 90
+        alita token create ci --team research --subject ci --scopes call
     """
     from alita_mcp.postgres.tokens import create_token
 
     with _open_database() as database:
-        token = create_token(database, name, team, subject, scopes, days)
+        token = create_token(database, name, team, subject, scopes)
     output.print_result({"name": name, "owner": f"{team}/{subject}", "scopes": scopes, "token": token}, token)
 
 
@@ -72,10 +69,7 @@ def list_all(*, output: Printer) -> None:
 
     with _open_database() as database:
         tokens = list_tokens(database)
-    rows = [
-        (each["name"], each["owner"], " ".join(each["scopes"]), str(each["expires_at"] or "")[:10])
-        for each in tokens
-    ]
+    rows = [(each["name"], each["owner"], " ".join(each["scopes"])) for each in tokens]
     output.print_result(tokens, columns(rows) or "There are no tokens.")
 
 

@@ -5,27 +5,21 @@ Only digests are stored. Each server keeps those that count in memory: a request
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Collection
 from typing import Any
 
-from alita_mcp.errors import LibraryError, UsageError
+from alita_mcp.errors import UsageError
 from alita_mcp.owners import WORD, Principal, token_digest
 from alita_mcp.postgres.database import Database
-from alita_mcp.postgres.migrations import migrate
 
 CHANNEL = "alita_token"
 PREFIX = "alita_"
 """Begins every token, so that scanners of repositories find a lost one."""
 
-_log = logging.getLogger(__name__)
 
-
-def create_token(
-    database: Database, name: str, team: str, subject: str, scopes: Collection[str], days: int | None = None
-) -> str:
-    """Makes a token of `TEAM/SUBJECT`, which counts for so many days; returns it, which nothing does again.
+def create_token(database: Database, name: str, team: str, subject: str, scopes: Collection[str]) -> str:
+    """Makes a token of `TEAM/SUBJECT`; returns it, which nothing does again.
 
     Raises:
         UsageError: a word cannot be one, or there is a token of this name.
@@ -38,11 +32,10 @@ def create_token(
     with database.transaction() as connection:
         made = connection.execute(
             """
-            INSERT INTO token (name, owner, scopes, digest, expires_at)
-            VALUES (%s, %s, %s, %s, now() + make_interval(days => %s))
+            INSERT INTO token (name, owner, scopes, digest) VALUES (%s, %s, %s, %s)
             ON CONFLICT (name) DO NOTHING RETURNING name
             """,
-            (name, f"{team}/{subject}", sorted(scopes), token_digest(token), days),
+            (name, f"{team}/{subject}", sorted(scopes), token_digest(token)),
         ).fetchone()
         if made is None:
             raise UsageError(f"There is a token {name!r}.", hint=f"`alita token revoke {name}` ends it.")
@@ -52,8 +45,8 @@ def create_token(
 
 def list_tokens(database: Database) -> list[dict[str, Any]]:
     """All tokens that were not revoked, the oldest first; raises as `create_token`."""
-    query = "SELECT name, owner, scopes, created_at, expires_at FROM token ORDER BY created_at, name"
     with database.transaction() as connection:
+        query = "SELECT name, owner, scopes, created_at FROM token ORDER BY created_at, name"
         return connection.execute(query).fetchall()
 
 
@@ -72,11 +65,13 @@ class TokenTable:
         """Nothing is read before `follow`."""
         self._database = Database(url)
         self._known: dict[str, Principal] = {}
-        self.is_known = False
-        """Whether the tokens were ever read."""
 
     def follow(self) -> None:
-        """Reads the tokens, now and whenever one was made or revoked, five seconds later at most. It blocks."""
+        """Reads the tokens, now and whenever one was made or revoked, five seconds later at most. It blocks.
+
+        Raises:
+            LibraryError: the database is away; later the tokens are those that were known.
+        """
         self._read_again()
         self._database.listen(CHANNEL, self._read_again)
 
@@ -89,17 +84,8 @@ class TokenTable:
         self._database.close()
 
     def _read_again(self, _notice: str | None = None) -> None:
-        try:
-            if not self.is_known:
-                migrate(self._database)
-            with self._database.transaction() as connection:
-                rows = connection.execute(
-                    "SELECT owner, scopes, digest FROM token WHERE coalesce(expires_at > now(), true)"
-                ).fetchall()
-        except LibraryError as away:
-            _log.warning("Cannot read the tokens: %s", away)
-            return
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT owner, scopes, digest FROM token").fetchall()
         self._known = {
             row["digest"]: Principal(row["owner"], frozenset(row["scopes"]), row["digest"]) for row in rows
         }
-        self.is_known = True

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.server.client.identity import is_modern
-from alita_mcp.server.client.scopes import may_answer, may_grant
+from alita_mcp.server.client.scopes import may_answer
 from alita_mcp.server.client.timeouts import NO_TIMEOUT_WITHIN_S
 from alita_mcp.server.elicitation import elicit_request, question_sender, read_answer, shows_forms
 from alita_mcp.toolsmith.requests.outcomes import Working
@@ -121,7 +121,7 @@ async def wait_in_call(
 
 async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
-    task.asks_for_approval = may_grant(job.tool)
+    task.tool = job.tool
 
     async def ask_in_task(question: Question) -> PersonAnswer:
         request = elicit_request(question).model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -13,10 +13,10 @@ import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.shared.exceptions import MCPError
 
-from alita_mcp.errors import Cancelled, UsageError
+from alita_mcp.errors import Cancelled, InsufficientScope, UsageError
 from alita_mcp.owners import choose_surplus
 from alita_mcp.server.client.identity import is_modern, maker_of
-from alita_mcp.server.client.scopes import check_scope, principal_of
+from alita_mcp.server.client.scopes import may_answer
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -66,8 +66,8 @@ class Task:
     answers: dict[str, Any] = field(default_factory=dict)
     answered: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    asks_for_approval: bool = False
-    """Whether the answers to its questions may grant something."""
+    tool: str = ""
+    """Whose questions it asks."""
 
     async def report(self, message: str) -> None:
         """Says where the work stands."""
@@ -213,8 +213,8 @@ class Tasks:
     async def _update_task(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
         """Accepts input that was asked for; anything else is dropped."""
         task = await self._find_task(ctx, params.task_id)
-        if task.asks_for_approval:
-            check_scope(principal_of(ctx).scopes, "approve")
+        if not may_answer(ctx, task.tool):
+            raise InsufficientScope("approve")
         for key in params.input_responses.keys() & task.pending.keys():
             del task.pending[key]
             task.answers[key] = params.input_responses[key]

@@ -176,7 +176,7 @@ async def test_tokens_with_made_up_keys_do_not_make_the_server_ask_again_and_aga
 async def test_a_new_key_is_found_and_the_old_one_counts_no_longer(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oauth, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(oauth.jwt, "PyJWKClient", partial(oauth.jwt.PyJWKClient, cooldown_duration=0))
     with running_issuer(AUDIENCE, USERS) as issuer:
         checks = ResourceServer(with_oauth(settings, issuer))
         old = issuer.sign()

@@ -387,7 +387,6 @@ async def test_tokens_count_while_the_database_is_away(
         ("create", "a", "--team", "..", "--subject", "x"),
         ("create", "a", "--team", "red", "--subject", "x/y"),
         ("create", "a", "--team", "red", "--subject", "x", "--scopes", "admin"),
-        ("create", "a", "--team", "red", "--subject", "x", "--days", "0"),
         ("revoke", "nobody"),
     ],
 )

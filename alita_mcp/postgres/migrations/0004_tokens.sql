@@ -3,8 +3,7 @@ CREATE TABLE token (
     owner text NOT NULL,
     scopes text[] NOT NULL,
     digest text NOT NULL UNIQUE,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    expires_at timestamptz
+    created_at timestamptz NOT NULL DEFAULT now()
 );
 
 CREATE TABLE spending (

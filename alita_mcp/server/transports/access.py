@@ -10,7 +10,7 @@ import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 
-from alita_mcp.owners import ANYONE, Principal, ScopeName, token_digest, token_owner
+from alita_mcp.owners import Principal, ScopeName, token_digest, token_owner
 from alita_mcp.server.api.problems import Refusal
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ class Access:
         """
         self.takes_token = token is not None
         self._digest = "" if token is None else token_digest(token)
-        self._own = Principal(ANYONE if token is None else token_owner(token), OWN_SCOPES)
-        answers_forms = OWN_SCOPES | ({"approve"} if settings and settings.elicit else frozenset())
-        self._own_client = self._own._replace(scopes=answers_forms)
+        self._own = Principal(token_owner(token), OWN_SCOPES)
         self._tokens: TokenTable | None = None
         self._oauth: ResourceServer | None = None
         if settings and settings.library_url and token is not None:
@@ -55,7 +53,7 @@ class Access:
 
     @asynccontextmanager
     async def follow_tokens(self) -> AsyncIterator[None]:
-        """Hears of tokens that are made and revoked while the block runs."""
+        """Hears of tokens that are made and revoked while the block runs; LibraryError where none can be read."""
         if self._tokens is None:
             yield
             return
@@ -76,15 +74,12 @@ class Access:
         # 3. The server's own, or one of `alita token`: both are looked up by their digest, which tells nothing by time.
         # 4. One of the authorization server.
         if not self.takes_token and self._oauth is None:
-            return self._own_client
+            return self._own
         scheme, _, text = sent[0].partition(" ") if len(sent) == 1 else ("", "", "")
         token = text.strip()
         if scheme.lower() != "bearer" or not token:
             raise self._refusal(is_sent=bool(sent))
-        if (principal := self.find(token_digest(token))) is self._own:
-            return self._own_client
-        if principal is None and self._tokens and not self._tokens.is_known and token.startswith("alita_"):
-            raise Refusal(503, "unavailable", "The tokens cannot be read: the library is away.", "Try again.")
+        principal = self.find(token_digest(token))
         if principal is None and self._oauth is not None:
             principal = await self._oauth.identify(token)
         if principal is None:
@@ -92,7 +87,7 @@ class Access:
         return principal
 
     def find(self, digest: str) -> Principal | None:
-        """Who has the token of a digest: the server's own, which approves nothing at the pages, or another."""
+        """Who has the token of a digest: the server's own, or one of `alita token`."""
         if digest == self._digest:
             return self._own
         return None if self._tokens is None else self._tokens.find(digest)

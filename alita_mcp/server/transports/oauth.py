@@ -29,10 +29,7 @@ LEEWAY_S = 60
 """So far the clocks of the authorization server and of this machine may differ."""
 KEYS_S = 3_600.0
 """How long keys are used before they are read again."""
-LOOK_AGAIN_S = 15.0
-"""So often at most, unknown keys have them read again: anybody can send a token that names a new one."""
 TIMEOUT_S = 5.0
-MAX_SUBJECT = 255
 
 _log = logging.getLogger(__name__)
 
@@ -81,15 +78,16 @@ class ResourceServer:
 
     async def _find_key(self, name: str) -> jwt.PyJWK:
         # who names a known key does not wait behind those who name a new one
-        cached = self._keys and self._keys.jwk_set_cache and self._keys.jwk_set_cache.get()
-        if cached and (known := jwt.PyJWKClient.match_kid(cached.keys, name)):
+        keys = self._keys
+        cached = keys and keys.jwk_set_cache and keys.jwk_set_cache.get()
+        if keys and cached and (known := keys.match_kid(cached.keys, name)):
             return known
         return await anyio.to_thread.run_sync(self._read_key, name, limiter=self._one_reads)
 
     def _read_key(self, name: str) -> jwt.PyJWK:
         try:
             self._keys = self._keys or jwt.PyJWKClient(
-                self._read_address(), lifespan=KEYS_S, timeout=TIMEOUT_S, cooldown_duration=LOOK_AGAIN_S
+                self._read_address(), lifespan=KEYS_S, timeout=TIMEOUT_S
             )
             return self._keys.get_signing_key(name)
         except (
@@ -109,11 +107,11 @@ class ResourceServer:
     def _read_claims(self, claims: Mapping[str, Any]) -> Principal:
         teams, said = _words(claims.get(self._team_claim)), _words(claims.get("scope", claims.get("scp")))
         subject = quote(str(claims["sub"]), safe="@|:+ ")
-        if len(teams) != 1 or not WORD.fullmatch(teams[0]) or not 0 < len(subject) <= MAX_SUBJECT:
+        if len(teams) != 1 or not WORD.fullmatch(teams[0]) or not subject:
             problem = f"The claims `sub` and `{self._team_claim}` of the token name no subject of one team."
             raise Refusal(403, "no_team", problem, "ALITA_OAUTH_TEAM_CLAIM names the claim.")
         scopes = frozenset(SCOPES) & frozenset(said)
-        client = str(claims.get("client_id", claims.get("azp", "")))[:MAX_SUBJECT]
+        client = str(claims.get("client_id", claims.get("azp", "")))
         # another grant is another client: it cannot go on with the session of one that may do more
         grant = f"{client} {' '.join(sorted(scopes))}"
         return Principal(f"{teams[0]}/{subject}", scopes, grant)
