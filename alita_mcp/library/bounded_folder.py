@@ -101,13 +101,11 @@ class BoundedFolder:
     def _newest_first(self) -> list[tuple[str, str, int]]:
         """Mark of the owner, name and size of each file."""
         found = []
-        try:
+        with self._translate_errors(), suppress(FileNotFoundError, NotADirectoryError):
             for entry in os.scandir(self._folder):
                 with suppress(FileNotFoundError):  # another process made room
                     facts = entry.stat(follow_symlinks=False)
                     found.append((facts.st_mtime_ns, entry.name, facts.st_size))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
         parts = ((name.rpartition(_OWNED), size) for _, name, size in sorted(found, reverse=True))
         return [(mark + sign, name, size) for (mark, sign, name), size in parts]
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
 from alita_mcp.library.background import background
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.library import Library
-from alita_mcp.library.storage import Storage
+from alita_mcp.library.storage import Storage, find_storage
 from alita_mcp.library.versions.starter import starter_tools_folder
 from alita_mcp.library.versions.store import Store
 from alita_mcp.settings import Settings
-
-if TYPE_CHECKING:
-    from alita_mcp.postgres.database import Database
 
 
 @asynccontextmanager
@@ -34,15 +30,14 @@ async def open_library(
         LibraryError: the home, the catalogue or the shared library cannot be used; nothing was deleted.
         ExtraMissing: there is a shared library, and the extra `team` is not installed.
     """
-    database = _find_database(settings)
+    storage = find_storage(settings)
     async with AsyncExitStack() as files:
         try:
-            store = await anyio.to_thread.run_sync(_open_store, settings, database, starters(), on_step)
+            store = await anyio.to_thread.run_sync(_open_store, storage, starters(), on_step)
             files.callback(store.close)
         finally:
-            if database is not None:  # closed before the store, which takes in what it hears
-                files.push_async_callback(_run_to_the_end, database.close)
-        storage = Storage(settings.home, database)
+            if storage.database is not None:  # closed before the store, which takes in what it hears
+                files.push_async_callback(_run_to_the_end, storage.database.close)
         async with background() as tasks:
             library = Library(store, tasks, settings, storage)
             files.callback(
@@ -56,22 +51,12 @@ async def open_library(
                 tasks.cancel_scope.cancel()
 
 
-def _find_database(settings: Settings) -> Database | None:
-    if not settings.library_url:
-        return None
-    from alita_mcp.postgres.database import Database
-
-    return Database(settings.library_url)
-
-
-def _open_store(
-    settings: Settings, database: Database | None, starters: Path | None, on_step: OnStep
-) -> Store:
-    if database is None:
-        return Store(settings.home, starters, on_step)
+def _open_store(storage: Storage, starters: Path | None, on_step: OnStep) -> Store:
+    if storage.database is None:
+        return Store(storage.home, starters, on_step)
     from alita_mcp.library.versions.shared import SharedStore
 
-    return SharedStore(settings.home, starters, database, on_step)
+    return SharedStore(storage.home, starters, storage.database, on_step)
 
 
 async def _run_to_the_end(close: Callable[[], None]) -> None:

@@ -83,15 +83,24 @@ class Storage:
         return str(row and row["value"])
 
 
+def find_storage(settings: Settings) -> Storage:
+    """The storage that the settings name; nothing is connected to. Raises ExtraMissing without the extra `team`."""
+    if not settings.library_url:
+        return Storage(settings.home)
+    from alita_mcp.postgres.database import Database
+
+    return Storage(settings.home, Database(settings.library_url))
+
+
 @contextmanager
 def open_storage(settings: Settings) -> Iterator[Storage]:
     """The storage that the settings name; raises LibraryError or ExtraMissing where its database cannot be used."""
-    if not settings.library_url:
-        yield Storage(settings.home)
+    storage = find_storage(settings)
+    if storage.database is None:
+        yield storage
         return
-    from alita_mcp.postgres.database import Database
     from alita_mcp.postgres.migrations import migrate
 
-    with closing(Database(settings.library_url)) as database:
-        migrate(database)
-        yield Storage(settings.home, database)
+    with closing(storage.database):
+        migrate(storage.database)
+        yield storage

@@ -142,3 +142,10 @@ def test_the_bound_holds_whenever_several_have_just_written(storage: Storage) ->
             ]
             assert all(each.result() for each in writing)
             assert len(files[0].newest("*", None, 100)) == min(8, 8 * (number + 1))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links")
+def test_a_folder_that_cannot_be_read_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "kind").symlink_to("kind")
+    with pytest.raises(LibraryError, match="kind"):
+        Storage(tmp_path).files("kind", 3, 100).newest("*", None, 9)
