@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import shutil
+import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import LibraryError, ToolUnavailable, UsageError
-from alita_mcp.library.catalogue.mirror import (
-    KEYS,
-    NOTHING,
-    MirrorState,
-    clean_rows,
-    read_changes,
-    send_rows,
-)
-from alita_mcp.library.catalogue.shared import lock, send_blobs
+from alita_mcp.library.catalogue.mirror import KEYS, Postgres, clean_row, put_rows, read_changes
+from alita_mcp.library.catalogue.shared import lock, put_files, read_files
 from alita_mcp.library.versions.files import read_version_folder, unpack
-from alita_mcp.library.versions.shared import SharedStore, version_blobs
+from alita_mcp.library.versions.shared import SharedStore
 from alita_mcp.library.versions.store import Store
 from alita_mcp.postgres.database import Connection, Database
 from alita_mcp.postgres.migrations import migrate
 from alita_mcp.values import Value
 
-AT_ONCE = 200
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+_log = logging.getLogger(__name__)
 
 
 class Copy(Value):
@@ -40,12 +35,12 @@ class Copy(Value):
     """Lines."""
     digest: str
     """Of all rows, the same on both sides."""
-    damaged: tuple[str, ...]
-    """Versions whose files are not what was verified; they were not copied, and the copy quarantines them."""
 
 
 def copy_library(home: Path, url: str, to: str) -> Copy:
     """Copies the library of a home, or with `url` the one in that database, to a database or a new home.
+
+    A version whose files are not what was verified is logged; the copy has none of its files, and quarantines it.
 
     Raises:
         UsageError: `to` is no place for it.
@@ -73,17 +68,17 @@ def copy_library(home: Path, url: str, to: str) -> Copy:
 
 def _copy_to_database(store: Store, database: Database) -> Copy:
     migrate(database)
-    tables = {name: clean_rows(rows) for name, rows in store.catalogue.read_tables().items()}
-    damaged = []
     with database.transaction() as connection:
         lock(connection)
-        if connection.execute("SELECT 1 FROM tool UNION ALL SELECT 1 FROM journal LIMIT 1").fetchone():
+        found = connection.execute("SELECT 1 FROM journal WHERE event != 'created' LIMIT 1").fetchone()
+        if found or connection.execute("SELECT 1 FROM tool LIMIT 1").fetchone():
             raise LibraryError(
                 f"There is a library at {database.name} already.", hint="Name an empty database."
             )
+        connection.execute("DELETE FROM journal")
+        tables = _read_tables(store)
         for table, rows in tables.items():
-            for first in range(0, len(rows), AT_ONCE):
-                send_rows(connection, table, list(rows[0]), rows[first : first + AT_ONCE])
+            put_rows(Postgres(connection), table, rows)
         connection.execute("INSERT INTO changed (name) SELECT name FROM tool")
         connection.execute("SELECT setval('journal_id_seq', max(id)) FROM journal")
         for row in tables["version"]:
@@ -91,49 +86,59 @@ def _copy_to_database(store: Store, database: Database) -> Copy:
             try:
                 files = read_version_folder(store.files.folder(name, version), name, version)
                 unpack(files, name, version, row["seal"])
-                send_blobs(connection, version_blobs(files))
             except ToolUnavailable as changed:
-                damaged.append(changed.message)
-        wrong = "SELECT 1 FROM blob WHERE digest != 'sha256:' || encode(sha256(content), 'hex')"
-        if connection.execute(wrong).fetchone():
-            raise LibraryError("A file came out otherwise. Nothing was copied.", hint="Try again.")
-        return _compare(tables, connection, damaged)
+                _log.warning("Not copied: %s", changed.message)
+                continue
+            put_files(connection, row["seal"], files)
+            if read_files(connection, row["seal"]) != files:
+                raise LibraryError(
+                    f"{name} v{version} came out otherwise. Nothing was copied.", hint="Try again."
+                )
+        return _compare(tables, connection)
 
 
 def _copy_to_home(database: Database, place: Path) -> Copy:
-    damaged = []
     with closing(SharedStore(place, None, database)) as store:
         for name, version in sorted(store.catalogue.list_known_versions()):
             try:
                 store.read_version(name, version)
             except ToolUnavailable as changed:
-                damaged.append(changed.message)
+                _log.warning("Not copied: %s", changed.message)
         with database.transaction() as connection:
             lock(connection)
             store.catalogue.pull()
-            copied = _compare(store.catalogue.read_tables(), connection, damaged)
-        store.catalogue.detach()
+            copied = _compare(_read_tables(store), connection)
+    with closing(sqlite3.connect(place / "library.sqlite3")) as db:
+        db.execute("DROP TABLE mirror")
     with closing(Store(place, None)):  # keeps beside the tools what people decided
         return copied
 
 
-def _compare(ours: Tables, connection: Connection, damaged: Sequence[str]) -> Copy:
+def _read_tables(store: Store) -> Tables:
+    """All rows of a home, as they are at one moment and PostgreSQL takes them."""
+    with closing(sqlite3.connect(store.catalogue.path, isolation_level=None)) as db:
+        db.row_factory = sqlite3.Row
+        db.execute("BEGIN")
+        return {
+            table: [clean_row(dict(row)) for row in db.execute(f"SELECT * FROM {table}")]  # noqa: S608
+            for table in KEYS
+        }
+
+
+def _compare(ours: Tables, connection: Connection) -> Copy:
     """Refuses a copy whose rows in PostgreSQL are not those of the home."""
-    theirs = read_changes(connection, MirrorState("", "", NOTHING)).rows
-    digests = []
-    for table, rows in ours.items():
-        columns = sorted(rows[0]) if rows else KEYS[table]
-        digests.append(_digest_rows(rows, columns))
-        if digests[-1] != _digest_rows(theirs.get(table, ()), columns):
-            raise LibraryError(
-                f"The rows of {table!r} came out otherwise. Nothing was copied.", hint="Try again."
-            )
+    columns = {table: sorted(rows[0]) if rows else [] for table, rows in ours.items()}
+    digest = _digest_rows(ours, columns)
+    if digest != _digest_rows(read_changes(connection).rows, columns):
+        raise LibraryError("The rows came out otherwise. Nothing was copied.", hint="Try again.")
     return Copy(
-        tools=len(ours["tool"]), versions=len(ours["version"]), journal=len(ours["journal"]),
-        digest=f"sha256:{hashlib.sha256(''.join(digests).encode()).hexdigest()}", damaged=tuple(damaged),
-    )  # fmt: skip
+        tools=len(ours["tool"]), versions=len(ours["version"]), journal=len(ours["journal"]), digest=digest
+    )
 
 
-def _digest_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    lines = sorted(json.dumps([row.get(column) for column in columns]) for row in rows)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def _digest_rows(tables: Tables, columns: Mapping[str, Sequence[str]]) -> str:
+    digest = hashlib.sha256()
+    for table, names in columns.items():
+        lines = sorted(json.dumps([row[name] for name in names]) for row in tables.get(table, ()))
+        digest.update("\n".join([table, *lines]).encode())
+    return f"sha256:{digest.hexdigest()}"

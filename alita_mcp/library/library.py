@@ -466,7 +466,7 @@ class Library:
 
     async def look_again(self) -> None:
         """Reads what other processes and servers committed up to now, before something is said not to be there."""
-        await self._in_thread(self._store.catch_up)
+        await self._in_thread(self._store.catalogue.catch_up)
         await self.refresh()
 
     async def watch(self) -> None:
@@ -478,7 +478,7 @@ class Library:
             with suppress(RunFinishedError):
                 from_thread.run_sync(self._wake, token=loop)
 
-        self._store.call_on_changes(wake)
+        self._store.catalogue.follow(wake)
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)

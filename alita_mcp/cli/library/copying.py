@@ -27,8 +27,6 @@ async def copy(*, to: Annotated[str, Parameter(required=True)], output: Printer)
 
     settings = read_settings()
     copied = await anyio.to_thread.run_sync(copy_library, settings.home, settings.library_url, to)
-    for damaged in copied.damaged:
-        output.note(f"Not copied: {damaged}")
     output.print_result(
         copied,
         f"{copied.tools} tools, {copied.versions} versions and {copied.journal} lines of the journal copied;"

@@ -9,17 +9,24 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
-from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS
+from alita_mcp.library.catalogue.daily import (
+    COUNT_DAY,
+    COUNT_SEARCHES,
+    DAILY_TABLES,
+    DAYS_KEPT,
+    TRIM_DAYS,
+)
 from alita_mcp.library.catalogue.listing import LISTING
-from alita_mcp.library.catalogue.mirror import KEYS, read_state
+from alita_mcp.library.catalogue.mirror import Postgres
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, journal_row, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
@@ -27,6 +34,7 @@ from alita_mcp.library.catalogue.schema import (
     CLAIMABLE,
     COUNT_CALLS,
     DECISIONS,
+    JOURNAL,
     MIGRATIONS,
     PUBLISH,
     RAISE,
@@ -55,6 +63,9 @@ MAX_JOURNAL_NAME = 100
 class Catalogue:
     """SQLite file of one library; every change is one transaction."""
 
+    _mirror: Sequence[str] = ()
+    """Statements that make it the mirror of another catalogue."""
+
     def __init__(self, path: Path, on_step: OnStep = no_step) -> None:
         """Opens the file, making it when there is none.
 
@@ -82,25 +93,28 @@ class Catalogue:
         with self._local_transaction() as db:
             found = db.execute("PRAGMA user_version").fetchone()[0]
             refuse_newer_home(self.path.parent, found)
-            self._refuse_other_kind(db, is_new=not found)
+            is_mirror = bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'mirror'").fetchone())
+            if found and is_mirror != bool(self._mirror):
+                kind = (
+                    "a copy of a library that several servers share" if is_mirror else "a library of its own"
+                )
+                raise LibraryError(
+                    f"{self.path.parent} holds {kind}, and ALITA_LIBRARY names another.",
+                    hint="Change it, or set ALITA_HOME to another folder; `alita library copy` brings the tools over.",
+                )
             if not found:
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
             elif found < HOME_FORMAT:
                 self._back_up(found)
             migrations = [MIGRATIONS[number] for number in range((found or 1) + 1, HOME_FORMAT + 1)]
-            for statement in (*ADDED_TABLES, *DAILY_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
+            for statement in (
+                *ADDED_TABLES, *DAILY_TABLES, *chain(*migrations), *TOUCHED, *LISTING, *self._mirror,
+            ):  # fmt: skip
                 db.execute(statement)
             prepare(db)
             if found != HOME_FORMAT:  # the same number would be written again, which a full disk refuses
                 db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
-
-    def _refuse_other_kind(self, db: sqlite3.Connection, *, is_new: bool) -> None:  # noqa: ARG002 - of subclasses
-        if read_state(db) is not None:
-            raise LibraryError(
-                f"{self.path.parent} holds a copy of a library that several servers share.",
-                hint="Set ALITA_LIBRARY to that library, or ALITA_HOME to another folder.",
-            )
 
     def _back_up(self, number: int) -> None:
         """Copies a catalogue of an earlier format to `library.sqlite3.format-N`, of which the last is kept."""
@@ -123,6 +137,12 @@ class Catalogue:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with self._lock, suppress(sqlite3.Error):
             self._db.close()
+
+    def catch_up(self) -> None:
+        """Takes in what other servers committed up to now; those of this home need nothing for it."""
+
+    def follow(self, callback: Callable[[], None]) -> None:
+        """Calls back in another thread after taking in what another server committed."""
 
     def list_known_versions(self) -> set[tuple[str, int]]:
         """Name and version of every row and of every claim, whose folders must stay."""
@@ -255,21 +275,20 @@ class Catalogue:
 
         Unknown tools are journalled only.
         """
-        counts = [{"name": name, **asdict(use)} for name, use in uses.items()]
-        days = [{"day": day, **asdict(count)} for day, count in searches]
-        with self._transaction(durable=False) as db:
+        # in the order of their keys, so that no two servers wait for one another
+        counts = [{"name": name, **asdict(use)} for name, use in sorted(uses.items())]
+        days = [{"day": day, **asdict(count)} for day, count in sorted(searches)]
+        lines = [_journal_line(row.event, row.name, row.version, row.detail, row.time) for row in rows]
+        with self._addition() as db:
             db.executemany(COUNT_CALLS, counts)
             db.executemany(COUNT_DAY, counts)
             db.executemany(COUNT_SEARCHES, days)
-            last = 0
-            for row in rows:
-                last = _journal(db, row.event, row.name, row.version, row.detail, row.time)
-            if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
-                trim_calls(db)
+            db.executemany(JOURNAL, lines)
+            self._trim(db, len(lines))
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
         """Journals an event that changes nothing else."""
-        with self._transaction(durable=False) as db:
+        with self._addition() as db:
             _journal(db, event, name, version, detail)
 
     def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
@@ -293,14 +312,6 @@ class Catalogue:
             db.execute("DELETE FROM tool WHERE name = ? AND state = 'deleted'", (name,))
             _journal(db, "purged", name, None, {})
 
-    def read_tables(self) -> dict[str, list[dict[str, Any]]]:
-        """All rows of all that `mirror` names, as they are at one moment."""
-        with self._local_transaction() as db:
-            return {
-                table: [dict(row) for row in db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key)}")]  # noqa: S608
-                for table, key in KEYS.items()
-            }
-
     def reindex(self) -> int:
         """Makes the search index anew; returns how many tools can be found."""
         with self._local_transaction() as db:
@@ -311,12 +322,26 @@ class Catalogue:
             return self._db.execute(query, values).fetchall()
 
     @contextmanager
-    def _transaction(self, *, durable: bool = True, last_step: str = "") -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, last_step: str = "") -> Iterator[sqlite3.Connection]:
         """One transaction that changes the library; `last_step` is reported once it is committed."""
-        with self._local_transaction(durable=durable) as db:
+        with self._local_transaction() as db:
             yield db
         if last_step:
             self._on_step(last_step)
+
+    @contextmanager
+    def _addition(self) -> Iterator[sqlite3.Connection | Postgres]:
+        """One transaction that adds to the journal and to the counts of use."""
+        with self._local_transaction(durable=False) as db:
+            yield db
+
+    def _trim(self, db: sqlite3.Connection | Postgres, added: int) -> None:
+        """Drops the oldest lines about calls and the oldest days, each time that many lines were added."""
+        last = db.execute("SELECT coalesce(max(id), 0) AS id FROM journal").fetchone()["id"]
+        if last // TRIM_EVERY > (last - added) // TRIM_EVERY:
+            first_day = (datetime.now(UTC) - timedelta(days=DAYS_KEPT)).date().isoformat()
+            for statement in (TRIM_CALLS, *TRIM_DAYS):
+                db.execute(statement, {"kept": CALLS_KEPT, "first_day": first_day})
 
     @contextmanager
     def _local_transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
@@ -356,14 +381,7 @@ def _enter(
     _journal(db, event, manifest.name, manifest.version, detail)
 
 
-def trim_calls(db: sqlite3.Connection) -> None:
-    """Drops the oldest lines about calls, and the oldest days."""
-    db.execute(TRIM_CALLS, (CALLS_KEPT,))
-    for statement in TRIM_DAYS:
-        db.execute(statement)
-
-
-def journal_line(
+def _journal_line(
     event: str,
     name: str | None,
     version: int | None,
@@ -376,10 +394,5 @@ def journal_line(
     return {"time": time or now(), "event": event, "name": named, "version": version, "detail": text}
 
 
-def _journal(db: sqlite3.Connection, *line: Any) -> int:
-    row = db.execute(
-        "INSERT INTO journal (time, event, name, version, detail)"
-        " VALUES (:time, :event, :name, :version, :detail)",
-        journal_line(*line),
-    )
-    return int(row.lastrowid or 0)
+def _journal(db: sqlite3.Connection | Postgres, *line: Any) -> None:
+    db.execute(JOURNAL, _journal_line(*line))

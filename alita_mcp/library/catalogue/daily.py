@@ -29,16 +29,17 @@ DAILY_TABLES = (
 )
 
 COUNT_DAY = (
-    "INSERT INTO daily_use SELECT substr(:last, 1, 10), name, :calls, :failures, :code_bytes FROM tool"
-    " WHERE name = :name ON CONFLICT (day, name) DO UPDATE SET calls = calls + :calls,"
-    " failures = failures + :failures, code_bytes = code_bytes + :code_bytes"
+    "INSERT INTO daily_use AS u SELECT substr(:last, 1, 10), name, :calls, :failures, :code_bytes FROM tool"
+    " WHERE name = :name ON CONFLICT (day, name) DO UPDATE SET calls = u.calls + excluded.calls,"
+    " failures = u.failures + excluded.failures, code_bytes = u.code_bytes + excluded.code_bytes"
 )
 COUNT_SEARCHES = (
-    "INSERT INTO daily_search VALUES (:day, :searches, :matched, :called) ON CONFLICT (day) DO UPDATE SET"
-    " searches = searches + :searches, matched = matched + :matched, called = called + :called"
+    "INSERT INTO daily_search AS s VALUES (:day, :searches, :matched, :called) ON CONFLICT (day) DO UPDATE SET"
+    " searches = s.searches + excluded.searches, matched = s.matched + excluded.matched,"
+    " called = s.called + excluded.called"
 )
 TRIM_DAYS = tuple(
-    f"DELETE FROM {table} WHERE day < date('now', '-{DAYS_KEPT} days')"  # noqa: S608 - of our own words
+    f"DELETE FROM {table} WHERE day < :first_day"  # noqa: S608 - of our own words
     for table in ("daily_use", "daily_search")
 )
 

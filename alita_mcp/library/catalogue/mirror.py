@@ -7,10 +7,13 @@ share a library.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from alita_mcp.library.catalogue.schema import OWNER
 
 if TYPE_CHECKING:
     from alita_mcp.postgres.database import Connection
@@ -34,178 +37,144 @@ COUNTED: Mapping[str, tuple[str, ...]] = {
 }
 """Tables that any server adds to at any time, with their keys; a row has the transaction that changed it."""
 KEYS: Mapping[str, tuple[str, ...]] = {**STANDING, **COUNTED}
+
 NOTHING = "1:1:"
 """The snapshot that shows nothing."""
 
 MIRROR = (
-    "CREATE TABLE IF NOT EXISTS mirror (library TEXT NOT NULL, era TEXT NOT NULL, snapshot TEXT NOT NULL)",
-    f"INSERT INTO mirror SELECT '', '', '{NOTHING}' WHERE NOT EXISTS (SELECT 1 FROM mirror)",  # noqa: S608 - ours
+    "CREATE TABLE IF NOT EXISTS mirror (library TEXT NOT NULL, snapshot TEXT NOT NULL)",
+    f"INSERT INTO mirror SELECT '', '{NOTHING}' WHERE NOT EXISTS (SELECT 1 FROM mirror)",  # noqa: S608 - of our own words
 )
-"""Whose mirror a catalogue is; `era` changes where the numbers of transactions may have begun anew."""
+"""Whose mirror a catalogue is, and the snapshot up to which it has followed."""
 
-_LAST = "%(last)s::pg_snapshot"
-_UNSEEN = f"t.xid >= pg_snapshot_xmin({_LAST}) AND NOT pg_visible_in_snapshot(t.xid, {_LAST})"
-_CHANGES = f"""
-WITH names AS MATERIALIZED (SELECT name FROM changed t WHERE {_UNSEEN})
-SELECT 'mirror' AS kind, json_build_object(
-    'library', (SELECT id FROM library), 'snapshot', pg_current_snapshot()::text, 'era',
-    (SELECT system_identifier FROM pg_control_system()) || '/' || (SELECT timeline_id FROM pg_control_checkpoint())
-) AS content
-UNION ALL SELECT 'changed', to_json(name) FROM names
-{"".join(f"UNION ALL SELECT '{table}', row_to_json(t) FROM {table} t JOIN names USING (name) " for table in STANDING)}
-{"".join(f"UNION ALL SELECT '{table}', row_to_json(t) FROM {table} t WHERE {_UNSEEN} " for table in COUNTED)}
+_LAST = "(SELECT snapshot FROM last)"
+_IS_UNSEEN = f"""
+t.xid >= pg_snapshot_xmin({_LAST}) AND t.xid < (SELECT future FROM last) AND NOT pg_visible_in_snapshot(t.xid, {_LAST})
 """  # noqa: S608 - of our own words
-"""One statement, so one snapshot: what it does not show yet, the next one asks for."""
+_CHANGES = f"""
+WITH database AS MATERIALIZED (
+    SELECT concat_ws('/', l.id, s.system_identifier, c.timeline_id, d.oid) AS library
+    FROM library l, pg_control_system() s, pg_control_checkpoint() c, pg_database d WHERE d.datname = current_database()
+), last AS MATERIALIZED (
+    SELECT %(snapshot)s::pg_snapshot AS snapshot, pg_snapshot_xmax(pg_current_snapshot()) AS future
+    FROM database WHERE library = %(library)s
+    UNION ALL SELECT '{NOTHING}', '{2**64 - 1}' FROM database WHERE library != %(library)s
+), names AS MATERIALIZED (SELECT name FROM changed t WHERE {_IS_UNSEEN})
+SELECT 'state' AS kind, json_build_array(library, pg_current_snapshot()::text) AS content FROM database
+UNION ALL SELECT 'names', to_json(name) FROM names
+{"".join(f"UNION ALL SELECT '{table}', row_to_json(t) FROM {table} t JOIN names USING (name) " for table in STANDING)}
+{"".join(f"UNION ALL SELECT '{table}', row_to_json(t) FROM {table} t WHERE {_IS_UNSEEN} " for table in COUNTED)}
+"""  # noqa: S608 - of our own words
+"""One statement, so one snapshot: what it does not show yet, the next one asks for.
 
-
-class MirrorState(NamedTuple):
-    """Up to where a mirror has followed its library."""
-
-    library: str
-    era: str
-    snapshot: str
+A mirror of another library gets all. So does one whose database came back from a dump, where transactions are counted
+anew: rows that came with it may have numbers that are yet to come, and are not asked for again.
+"""
 
 
 class Changes(NamedTuple):
     """What a library has that a mirror lacks."""
 
-    state: MirrorState
-    """The mirror's, once it has taken them in."""
+    library: str
+    snapshot: str
     names: Sequence[str]
     """The tools that stand otherwise; all rows of theirs are here."""
-    rows: Mapping[str, Sequence[Mapping[str, Any]]]
+    rows: dict[str, list[dict[str, Any]]]
     """Table → rows."""
-    is_whole: bool = False
-    """Whether this is all that the library has."""
 
 
-def read_state(db: sqlite3.Connection) -> MirrorState | None:
-    """The state of a mirror; None for a catalogue that is none."""
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'mirror'").fetchone():
-        return None
-    return MirrorState(*db.execute("SELECT library, era, snapshot FROM mirror").fetchone())
+class Postgres:
+    """A transaction of PostgreSQL that takes the statements of SQLite, with named values."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> Any:
+        """Runs a statement."""
+        return self._connection.execute(_translate(statement), clean_row(values or {}))
+
+    def executemany(self, statement: str, rows: Iterable[Mapping[str, Any]], /) -> None:
+        """Runs it with each of the rows."""
+        self._connection.cursor().executemany(_translate(statement), list(map(clean_row, rows)))
 
 
-def read_changes(connection: Connection, last: MirrorState) -> Changes:
-    """What was committed after a mirror's snapshot, or all where that says nothing about this library any more."""
-    changes = _read_changes(connection, last.snapshot)
-    if changes.state.era == last.era:
-        return changes
-    if last.snapshot != NOTHING:
-        changes = _read_changes(connection, NOTHING)
-    return changes._replace(is_whole=True)
+def _translate(statement: str) -> str:
+    statement = statement.replace(OWNER, """substring(detail FROM '"owner": "([^"]*)"')""")
+    statement = statement.replace("json_each(", "json_array_elements_text(")
+    return re.sub(r":(\w+)", r"%(\1)s", statement)
 
 
-def _read_changes(connection: Connection, snapshot: str) -> Changes:
+def clean_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as PostgreSQL takes it: it has no NUL in text."""
+    return {
+        column: value.replace("\0", "\ufffd") if isinstance(value, str) else value
+        for column, value in row.items()
+    }
+
+
+def read_changes(connection: Connection, library: str = "", snapshot: str = NOTHING) -> Changes:
+    """What was committed after a mirror's snapshot, or all where that is of another library."""
     found: dict[str, list[Any]] = defaultdict(list)
-    for row in connection.execute(_CHANGES, {"last": snapshot}):
+    for row in connection.execute(_CHANGES, {"library": library, "snapshot": snapshot}):
         found[row["kind"]].append(row["content"])
-    (state,) = found.pop("mirror")
-    return Changes(MirrorState(**state), found.pop("changed", []), found)
+    ((now_library, now_snapshot),) = found.pop("state")
+    return Changes(now_library, now_snapshot, found.pop("names", []), found)
 
 
-def take_in(db: sqlite3.Connection, changes: Changes) -> None:
-    """Brings a mirror to where its library is; rows that are equal are not touched, so that nobody is told of them."""
-    names: Collection[str] = changes.names
-    if changes.is_whole:
-        names = {*names, *(name for (name,) in db.execute("SELECT name FROM tool"))}
-        for table in ("daily_use", "daily_search", "journal"):
+def take_in(db: sqlite3.Connection, connection: Connection) -> Changes:
+    """Brings a mirror to where its library is."""
+    known, snapshot = db.execute("SELECT library, snapshot FROM mirror").fetchone()
+    changes = read_changes(connection, known, snapshot)
+    if changes.library != known:
+        for table in ("tool", *COUNTED):
             db.execute(f"DELETE FROM {table}")  # noqa: S608 - of our own words
-    for table in KEYS:
+    elif not changes.names and not changes.rows:
+        return changes
+    for table, rows in changes.rows.items():
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        changes.rows[table] = [{column: row[column] for column in columns} for row in rows]
+    put_tools(db, changes.names, changes.rows)
+    for table in COUNTED:
         put_rows(db, table, changes.rows.get(table, ()))
-    for table, key in STANDING.items() if names else ():
-        columns = ", ".join(key)
-        there = db.execute(
-            f"SELECT {columns} FROM {table} WHERE name IN (SELECT value FROM json_each(?))",  # noqa: S608 - ours
-            (json.dumps(sorted(names)),),
-        )
-        gone = {tuple(row) for row in there}
-        gone -= {tuple(row[column] for column in key) for row in changes.rows.get(table, ())}
-        places = ", ".join("?" for _ in key)
-        db.executemany(f"DELETE FROM {table} WHERE ({columns}) = ({places})", sorted(gone))  # noqa: S608 - ours
-    db.execute("UPDATE mirror SET library = ?, era = ?, snapshot = ?", changes.state)
+    db.execute("UPDATE mirror SET library = ?, snapshot = ?", (changes.library, changes.snapshot))
+    return changes
 
 
-def put_rows(db: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def put_rows(db: sqlite3.Connection | Postgres, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Enters rows in place of those with the same keys."""
     if not rows:
         return
-    columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[1] in rows[0]]
+    changes = ", ".join(f"{column} = excluded.{column}" for column in rows[0] if column not in KEYS[table])
     db.executemany(
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(f':{each}' for each in columns)})"  # noqa: S608
-        f" {_on_conflict(table, columns, 'IS NOT')}",
+        f"INSERT INTO {table} ({', '.join(rows[0])}) VALUES ({', '.join(f':{each}' for each in rows[0])})"  # noqa: S608
+        f" ON CONFLICT ({', '.join(KEYS[table])}) DO {f'UPDATE SET {changes}' if changes else 'NOTHING'}",
         rows,
     )
 
 
-def send_tools(db: sqlite3.Connection, connection: Connection, names: Sequence[str]) -> None:
-    """Makes the rows of these tools in PostgreSQL those of the mirror."""
-    for table in STANDING:
-        found = db.execute(
-            f"SELECT * FROM {table} WHERE name IN (SELECT value FROM json_each(?))",  # noqa: S608 - of our own words
-            (json.dumps(names),),
-        )
-        send_rows(connection, table, [column for column, *_ in found.description], map(dict, found), names)
-    connection.execute(
-        "INSERT INTO changed (name) SELECT unnest(%s::text[])"
-        " ON CONFLICT (name) DO UPDATE SET xid = pg_current_xact_id()",
-        (list(names),),
-    )
-
-
-def send_rows(
-    connection: Connection,
-    table: str,
-    columns: Sequence[str],
-    rows: Iterable[Mapping[str, Any]],
-    names: Sequence[str] = (),
+def put_tools(
+    db: sqlite3.Connection | Postgres, names: Sequence[str], rows: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> None:
-    """Enters rows in a table of PostgreSQL in place of those with the same keys; drops other ones of these tools."""
-    key = KEYS[table]
-    is_same = " AND ".join(f"o.{column} = t.{column}" for column in key)
-    gone = f"""
-    , gone AS (
-        DELETE FROM {table} t
-        WHERE t.name = ANY(%(names)s) AND NOT EXISTS (SELECT 1 FROM ours o WHERE {is_same})
+    """Makes these the rows of these tools."""
+    for table, key in STANDING.items():
+        whole_key = " || ' ' || ".join(key)
+        kept = [" ".join(str(row[column]) for column in key) for row in rows.get(table, ())]
+        db.execute(
+            f"DELETE FROM {table} WHERE name IN (SELECT value FROM json_each(:names))"  # noqa: S608 - of our own words
+            f" AND {whole_key} NOT IN (SELECT value FROM json_each(:kept))",
+            {"names": json.dumps(names), "kept": json.dumps(kept)},
+        )
+        put_rows(db, table, rows.get(table, ()))
+
+
+def send_tools(db: sqlite3.Connection, postgres: Postgres, names: Sequence[str]) -> None:
+    """Makes the rows of these tools in PostgreSQL those of the mirror."""
+    query = "SELECT * FROM {} WHERE name IN (SELECT value FROM json_each(?))"
+    rows = {
+        table: list(map(dict, db.execute(query.format(table), (json.dumps(names),)))) for table in STANDING
+    }
+    put_tools(postgres, names, rows)
+    postgres.executemany(
+        "INSERT INTO changed (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET xid = pg_current_xact_id()",
+        [{"name": name} for name in names],
     )
-    """  # noqa: S608 - of our own words
-    connection.execute(
-        f"""
-        WITH ours AS (SELECT * FROM json_populate_recordset(NULL::{table}, %(rows)s::json)) {gone if names else ""}
-        INSERT INTO {table} ({", ".join(columns)}) SELECT {", ".join(columns)} FROM ours
-        {_on_conflict(table, columns, "IS DISTINCT FROM")}
-        """,  # noqa: S608 - of our own words
-        {"rows": json.dumps(clean_rows(rows)), "names": list(names)},
-    )
-
-
-def send_journal(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Enters lines of the journal in PostgreSQL; returns them with their ids there."""
-    columns = "time, event, name, version, detail"
-    return connection.execute(
-        f"INSERT INTO journal ({columns}) SELECT {columns} FROM json_populate_recordset(NULL::journal, %s::json)"  # noqa: S608
-        f" RETURNING id, {columns}",
-        (json.dumps(clean_rows(rows)),),
-    ).fetchall()
-
-
-def clean_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows as PostgreSQL takes them: it has no NUL in text."""
-    return [
-        {
-            column: value.replace("\0", "\ufffd") if isinstance(value, str) else value
-            for column, value in row.items()
-        }
-        for row in rows
-    ]
-
-
-def _on_conflict(table: str, columns: Sequence[str], differs: str) -> str:
-    """The clause that changes the row of the same key only where it differs."""
-    key = KEYS[table]
-    others = [column for column in columns if column not in key]
-    if not others:
-        return f"ON CONFLICT ({', '.join(key)}) DO NOTHING"
-    changes = ", ".join(f"{column} = excluded.{column}" for column in others)
-    is_other = " OR ".join(f"{table}.{column} {differs} excluded.{column}" for column in others)
-    return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes} WHERE {is_other}"

@@ -229,21 +229,22 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
 }
 """Format → statements that make a catalogue of the format before into one of it; a new catalogue begins with 1."""
 
+JOURNAL = "INSERT INTO journal (time, event, name, version, detail) VALUES (:time, :event, :name, :version, :detail)"
 COUNT_CALLS = (
-    "INSERT INTO usage SELECT name, :calls, :failures, :last FROM tool WHERE name = :name"
-    " ON CONFLICT (name) DO UPDATE SET calls = calls + :calls, failures = failures + :failures,"
-    " last_used = max(last_used, :last)"
+    "INSERT INTO usage AS u SELECT name, :calls, :failures, :last FROM tool WHERE name = :name"
+    " ON CONFLICT (name) DO UPDATE SET calls = u.calls + excluded.calls, failures = u.failures + excluded.failures,"
+    " last_used = CASE WHEN u.last_used > excluded.last_used THEN u.last_used ELSE excluded.last_used END"
 )
 
-TRIM_CALLS = """
-DELETE FROM journal WHERE id IN (
+OWNER = "iif(json_valid(detail), json_extract(detail, '$.owner'), NULL)"
+_OF_CALLS = "event IN ('called', 'sandbox failed', 'found nothing', 'ran code')"
+TRIM_CALLS = f"""
+DELETE FROM journal WHERE {_OF_CALLS} AND id NOT IN (
     SELECT id FROM (
-        SELECT id, row_number() OVER (
-            PARTITION BY iif(json_valid(detail), json_extract(detail, '$.owner'), NULL) ORDER BY id DESC
-        ) AS place FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code')
-    ) ORDER BY place, id DESC LIMIT -1 OFFSET ?
+        SELECT id, row_number() OVER (PARTITION BY {OWNER} ORDER BY id DESC) AS place FROM journal WHERE {_OF_CALLS}
+    ) AS placed ORDER BY place, id DESC LIMIT :kept
 )
-"""
+"""  # noqa: S608 - of our own words
 """The oldest lines about calls beyond so many, of the owners that have most of them."""
 
 TOUCHING = ("tool", "version", "evidence", "approval", "origin")

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -103,11 +103,17 @@ class Store:
         try:
             self._take_in()
             self._sweep()
-            self._purge_tombstones()
             # the index of words that version 0.1.0 kept beside the catalogue
             shutil.rmtree(self.home / "index.lance", ignore_errors=True)
             with suppress(OSError):
                 (self.home / "index.lock").unlink()
+            try:
+                for name, versions in self.catalogue.list_tombstones_before(_tombstone_limit()):
+                    for version in versions:
+                        self.files.discard(name, version)
+                    self.catalogue.purge(name)
+            except LibraryError as failure:
+                _log.warning("%s Tools that were deleted long ago stay until the next start.", failure)
             self._install(starters)
             self.keep_decisions()
         except BaseException:
@@ -117,18 +123,6 @@ class Store:
 
     def _open_catalogue(self, path: Path) -> Catalogue:
         return Catalogue(path, self._on_step)
-
-    def _purge_tombstones(self) -> None:
-        for name, versions in self.catalogue.list_tombstones_before(_tombstone_limit()):
-            for version in versions:
-                self.files.discard(name, version)
-            self.catalogue.purge(name)
-
-    def catch_up(self) -> None:
-        """Takes in what other servers committed up to now; those of this home need nothing for it."""
-
-    def call_on_changes(self, callback: Callable[[], None]) -> None:
-        """Calls back in another thread after taking in what another server committed."""
 
     def close(self) -> None:
         """Closes the library."""
@@ -260,9 +254,7 @@ class Store:
     def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
         """Whether a version is damaged: looked at while no process can be replacing it."""
         with hold_lock(self._lock, OPEN_TIMEOUT_S):
-            for claim in self.catalogue.claims():
-                if (claim.name, claim.version) == (name, version):
-                    self._put_right(claim)
+            self._restore(name, version)
             row = self.reader.version_row(name, version)
             try:
                 return self.files.read_version(name, version, row.seal if row else seal)
@@ -270,6 +262,12 @@ class Store:
                 reason = damaged.message.partition(": ")[2].removesuffix(".")
                 self.catalogue.change("quarantined", name, version, reason=reason)
                 raise
+
+    def _restore(self, name: str, version: int) -> None:
+        """Puts the folder of a version in place, where a publisher was about to or died at it."""
+        for claim in self.catalogue.claims():
+            if (claim.name, claim.version) == (name, version):
+                self._put_right(claim)
 
     def _put_right(self, claim: Claim) -> None:
         """Leaves that folder in a claimed version's place which the catalogue stands for, if any."""

@@ -60,17 +60,18 @@ CREATE INDEX ON daily_use (xid);
 CREATE INDEX ON daily_search (xid);
 CREATE INDEX ON journal (xid);
 
--- Files of versions. The seal of a version is the digest of its manifest.json, whose row names the other files.
-CREATE TABLE blob (digest words PRIMARY KEY, content bytea NOT NULL, parts text[] NOT NULL DEFAULT '{}');
-CREATE FUNCTION drop_unused_blobs() RETURNS trigger LANGUAGE plpgsql SET search_path = alita AS $$
-BEGIN
-    DELETE FROM blob b USING (
-        SELECT digest FROM blob EXCEPT (
-            SELECT seal FROM version UNION ALL SELECT unnest(m.parts) FROM version v JOIN blob m ON m.digest = v.seal
-        )
-    ) AS unused WHERE b.digest = unused.digest;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER dropped AFTER DELETE ON version FOR EACH ROW EXECUTE FUNCTION drop_unused_blobs();
-CREATE TRIGGER raised AFTER UPDATE ON version FOR EACH ROW WHEN (OLD.seal != NEW.seal)
-    EXECUTE FUNCTION drop_unused_blobs();
+CREATE FUNCTION note_transaction() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN NEW.xid = pg_current_xact_id(); RETURN NEW; END $$;
+CREATE TRIGGER counted BEFORE UPDATE ON usage FOR EACH ROW EXECUTE FUNCTION note_transaction();
+CREATE TRIGGER counted BEFORE UPDATE ON daily_use FOR EACH ROW EXECUTE FUNCTION note_transaction();
+CREATE TRIGGER counted BEFORE UPDATE ON daily_search FOR EACH ROW EXECUTE FUNCTION note_transaction();
+
+INSERT INTO journal (time, event, detail)
+VALUES (to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'), 'created', '{}');
+
+-- Files of versions, by the seal of the version: the digest of its manifest.json, which has those of the others.
+CREATE TABLE file (seal words, name words, content bytea NOT NULL, PRIMARY KEY (seal, name));
+CREATE FUNCTION drop_files() RETURNS trigger LANGUAGE plpgsql SET search_path = alita AS
+    $$ BEGIN DELETE FROM file WHERE seal = OLD.seal; RETURN NULL; END $$;
+CREATE TRIGGER dropped AFTER DELETE ON version FOR EACH ROW EXECUTE FUNCTION drop_files();
+CREATE TRIGGER raised AFTER UPDATE ON version FOR EACH ROW WHEN (OLD.seal != NEW.seal) EXECUTE FUNCTION drop_files();
