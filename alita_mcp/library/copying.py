@@ -14,9 +14,9 @@ from typing import Any
 
 from alita_mcp.errors import LibraryError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue.mirror import KEYS, Postgres, clean_row, put_rows, read_changes
-from alita_mcp.library.catalogue.shared import lock, put_files, read_files
+from alita_mcp.library.catalogue.shared import lock
 from alita_mcp.library.versions.files import read_version_folder, unpack
-from alita_mcp.library.versions.shared import SharedStore
+from alita_mcp.library.versions.shared import SharedStore, put_files, read_files
 from alita_mcp.library.versions.store import Store
 from alita_mcp.postgres.database import Connection, Database
 from alita_mcp.postgres.migrations import migrate
@@ -59,8 +59,7 @@ def copy_library(home: Path, url: str, to: str) -> Copy:
     if place.exists() and any(place.iterdir()):
         raise LibraryError(f"{place} is not empty.", hint="Name a new folder.")
     try:
-        with closing(Database(url)) as database:
-            return _copy_to_home(database, place)
+        return _copy_to_home(url, place)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)  # there was nothing in it
         raise
@@ -70,8 +69,7 @@ def _copy_to_database(store: Store, database: Database) -> Copy:
     migrate(database)
     with database.transaction() as connection:
         lock(connection)
-        found = connection.execute("SELECT 1 FROM journal WHERE event != 'created' LIMIT 1").fetchone()
-        if found or connection.execute("SELECT 1 FROM tool LIMIT 1").fetchone():
+        if connection.execute("SELECT 1 FROM journal WHERE event != 'created' LIMIT 1").fetchone():
             raise LibraryError(
                 f"There is a library at {database.name} already.", hint="Name an empty database."
             )
@@ -90,21 +88,21 @@ def _copy_to_database(store: Store, database: Database) -> Copy:
                 _log.warning("Not copied: %s", changed.message)
                 continue
             put_files(connection, row["seal"], files)
-            if read_files(connection, row["seal"]) != files:
+            if read_files(connection, name, version) != (row["seal"], files):
                 raise LibraryError(
                     f"{name} v{version} came out otherwise. Nothing was copied.", hint="Try again."
                 )
         return _compare(tables, connection)
 
 
-def _copy_to_home(database: Database, place: Path) -> Copy:
-    with closing(SharedStore(place, None, database)) as store:
+def _copy_to_home(url: str, place: Path) -> Copy:
+    with closing(SharedStore(place, None, Database(url))) as store:
         for name, version in sorted(store.catalogue.list_known_versions()):
             try:
                 store.read_version(name, version)
             except ToolUnavailable as changed:
                 _log.warning("Not copied: %s", changed.message)
-        with database.transaction() as connection:
+        with store.database.transaction() as connection:
             lock(connection)
             store.catalogue.pull()
             copied = _compare(_read_tables(store), connection)
@@ -129,7 +127,7 @@ def _compare(ours: Tables, connection: Connection) -> Copy:
     """Refuses a copy whose rows in PostgreSQL are not those of the home."""
     columns = {table: sorted(rows[0]) if rows else [] for table, rows in ours.items()}
     digest = _digest_rows(ours, columns)
-    if digest != _digest_rows(read_changes(connection).rows, columns):
+    if digest != _digest_rows(read_changes(connection), columns):
         raise LibraryError("The rows came out otherwise. Nothing was copied.", hint="Try again.")
     return Copy(
         tools=len(ours["tool"]), versions=len(ours["version"]), journal=len(ours["journal"]), digest=digest

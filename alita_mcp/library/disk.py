@@ -34,7 +34,6 @@ def write_folder(folder: Path, files: Mapping[str, bytes], on_step: OnStep = no_
     Raises:
         LibraryError: it exists, or cannot be written.
     """
-    refuse_large(files)
     try:
         folder.mkdir(parents=True)
         on_step("staged")
@@ -48,17 +47,6 @@ def write_folder(folder: Path, files: Mapping[str, bytes], on_step: OnStep = no_
         on_step("synced")
     except OSError as error:
         raise unusable(folder, error) from error
-
-
-def refuse_large(files: Mapping[str, bytes]) -> None:
-    """Refuses files of a version that would not be read back.
-
-    Raises:
-        LibraryError: one is too large.
-    """
-    large = next((name for name, content in files.items() if len(content) > MAX_FILE_BYTES), None)
-    if large:
-        raise LibraryError(f"{large} is larger than {MAX_FILE_BYTES >> 20} MB.", hint="Make it smaller.")
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
-from anyio import RunFinishedError, from_thread
+from anyio import from_thread
 from anyio.abc import TaskGroup
 from anyio.lowlevel import current_token
 
@@ -86,7 +85,6 @@ class Library:
         self._views: dict[str, Library] = {}
         self._team: str | None = None
         self._named: tuple[int, list[str]] = (-1, [])
-        self._woken = anyio.Event()
 
     def seen_by(self, owner: str) -> Library:
         """The library as an owner sees it and may change it: tools of another team are not there.
@@ -472,13 +470,8 @@ class Library:
     async def watch(self) -> None:
         """Notices what other processes commit, for as long as it runs."""
         seen, complaint = None, ""
-        loop = current_token()
-
-        def wake() -> None:
-            with suppress(RunFinishedError):
-                from_thread.run_sync(self._wake, token=loop)
-
-        self._store.catalogue.follow(wake)
+        woken, loop = anyio.Event(), current_token()
+        self._store.catalogue.follow(lambda: from_thread.run_sync(woken.set, token=loop))
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
@@ -491,11 +484,8 @@ class Library:
                     complaint = str(failure)
                     _log.warning("%s", complaint)
             with anyio.move_on_after(WATCH_EVERY_S):
-                await self._woken.wait()
-
-    def _wake(self) -> None:
-        self._woken.set()
-        self._woken = anyio.Event()
+                await woken.wait()
+            woken = anyio.Event()
 
     def close(self) -> None:
         """Writes the last calls and lets go of the search; the store is closed by who opened it."""

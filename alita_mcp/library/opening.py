@@ -32,12 +32,8 @@ async def open_library(
     """
     storage = find_storage(settings)
     async with AsyncExitStack() as files:
-        try:
-            store = await anyio.to_thread.run_sync(_open_store, storage, starters(), on_step)
-            files.callback(store.close)
-        finally:
-            if storage.database is not None:  # closed before the store, which takes in what it hears
-                files.push_async_callback(_run_to_the_end, storage.database.close)
+        store = await anyio.to_thread.run_sync(_open_store, storage, starters(), on_step)
+        files.push_async_callback(_run_to_the_end, store.close)
         async with background() as tasks:
             library = Library(store, tasks, settings, storage)
             files.callback(

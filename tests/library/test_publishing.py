@@ -157,6 +157,7 @@ async def test_a_cancelled_publish_is_whole_all_the_same(home: Path) -> None:
         assert len(found(home, "generated_tools/*/v1")) == len(known)
 
 
+@pytest.mark.one_machine
 async def test_a_stranger_in_the_way_is_set_aside_not_lost(home: Path) -> None:
     async with opened(home) as library:
         stranger = home / "generated_tools" / "slugify" / "v1"

@@ -12,19 +12,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
-from alita_mcp.library.catalogue.daily import (
-    COUNT_DAY,
-    COUNT_SEARCHES,
-    DAILY_TABLES,
-    DAYS_KEPT,
-    TRIM_DAYS,
-)
+from alita_mcp.library.catalogue.daily import COUNT_DAY, COUNT_SEARCHES, DAILY_TABLES, TRIM_DAYS
 from alita_mcp.library.catalogue.listing import LISTING
 from alita_mcp.library.catalogue.mirror import Postgres
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, journal_row, translate_errors
@@ -95,22 +88,17 @@ class Catalogue:
             refuse_newer_home(self.path.parent, found)
             is_mirror = bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'mirror'").fetchone())
             if found and is_mirror != bool(self._mirror):
-                kind = (
-                    "a copy of a library that several servers share" if is_mirror else "a library of its own"
-                )
                 raise LibraryError(
-                    f"{self.path.parent} holds {kind}, and ALITA_LIBRARY names another.",
-                    hint="Change it, or set ALITA_HOME to another folder; `alita library copy` brings the tools over.",
+                    f"{self.path.parent} holds {'a copy of a shared' if is_mirror else 'another'} library.",
+                    hint="Change ALITA_LIBRARY, or ALITA_HOME to another folder; see `alita library copy --help`.",
                 )
             if not found:
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
             elif found < HOME_FORMAT:
                 self._back_up(found)
-            migrations = [MIGRATIONS[number] for number in range((found or 1) + 1, HOME_FORMAT + 1)]
-            for statement in (
-                *ADDED_TABLES, *DAILY_TABLES, *chain(*migrations), *TOUCHED, *LISTING, *self._mirror,
-            ):  # fmt: skip
+            migrations = chain(*(MIGRATIONS[number] for number in range((found or 1) + 1, HOME_FORMAT + 1)))
+            for statement in (*ADDED_TABLES, *DAILY_TABLES, *migrations, *TOUCHED, *LISTING, *self._mirror):
                 db.execute(statement)
             prepare(db)
             if found != HOME_FORMAT:  # the same number would be written again, which a full disk refuses
@@ -141,7 +129,7 @@ class Catalogue:
     def catch_up(self) -> None:
         """Takes in what other servers committed up to now; those of this home need nothing for it."""
 
-    def follow(self, callback: Callable[[], None]) -> None:
+    def follow(self, callback: Callable[[], Any]) -> None:
         """Calls back in another thread after taking in what another server committed."""
 
     def list_known_versions(self) -> set[tuple[str, int]]:
@@ -237,7 +225,7 @@ class Catalogue:
         is no lower than that of the current one and no person chose that one. Where the event is `raised` it is there
         and gets other evidence. No kind of sandbox, an empty one, leaves it without evidence.
         """
-        with self._transaction(last_step="committed") as db:
+        with self._transaction() as db:
             for manifest, seal, sandbox in versions:
                 _enter(db, manifest, seal, sandbox, event, takes_over=takes_over, made_by=made_by)
             self._on_step("row written")
@@ -322,12 +310,10 @@ class Catalogue:
             return self._db.execute(query, values).fetchall()
 
     @contextmanager
-    def _transaction(self, *, last_step: str = "") -> Iterator[sqlite3.Connection]:
-        """One transaction that changes the library; `last_step` is reported once it is committed."""
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that changes the library."""
         with self._local_transaction() as db:
             yield db
-        if last_step:
-            self._on_step(last_step)
 
     @contextmanager
     def _addition(self) -> Iterator[sqlite3.Connection | Postgres]:
@@ -339,9 +325,8 @@ class Catalogue:
         """Drops the oldest lines about calls and the oldest days, each time that many lines were added."""
         last = db.execute("SELECT coalesce(max(id), 0) AS id FROM journal").fetchone()["id"]
         if last // TRIM_EVERY > (last - added) // TRIM_EVERY:
-            first_day = (datetime.now(UTC) - timedelta(days=DAYS_KEPT)).date().isoformat()
             for statement in (TRIM_CALLS, *TRIM_DAYS):
-                db.execute(statement, {"kept": CALLS_KEPT, "first_day": first_day})
+                db.execute(statement, {"kept": CALLS_KEPT})
 
     @contextmanager
     def _local_transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:

@@ -38,8 +38,9 @@ COUNT_SEARCHES = (
     " searches = s.searches + excluded.searches, matched = s.matched + excluded.matched,"
     " called = s.called + excluded.called"
 )
+FIRST_DAY = f"date('now', '-{DAYS_KEPT} days')"
 TRIM_DAYS = tuple(
-    f"DELETE FROM {table} WHERE day < :first_day"  # noqa: S608 - of our own words
+    f"DELETE FROM {table} WHERE day < {FIRST_DAY}"  # noqa: S608 - of our own words
     for table in ("daily_use", "daily_search")
 )
 

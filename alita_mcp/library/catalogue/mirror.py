@@ -11,8 +11,9 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from alita_mcp.library.catalogue.daily import DAYS_KEPT, FIRST_DAY
 from alita_mcp.library.catalogue.schema import OWNER
 
 if TYPE_CHECKING:
@@ -72,15 +73,12 @@ anew: rows that came with it may have numbers that are yet to come, and are not 
 """
 
 
-class Changes(NamedTuple):
-    """What a library has that a mirror lacks."""
-
-    library: str
-    snapshot: str
-    names: Sequence[str]
-    """The tools that stand otherwise; all rows of theirs are here."""
-    rows: dict[str, list[dict[str, Any]]]
-    """Table → rows."""
+_WORDS = {
+    OWNER: """substring(detail FROM '"owner": "([^"]*)"')""",
+    FIRST_DAY: f"to_char(now() - interval '{DAYS_KEPT} days', 'YYYY-MM-DD')",
+    "json_each(": "json_array_elements_text(",
+}
+"""What SQLite calls otherwise than PostgreSQL."""
 
 
 class Postgres:
@@ -99,8 +97,8 @@ class Postgres:
 
 
 def _translate(statement: str) -> str:
-    statement = statement.replace(OWNER, """substring(detail FROM '"owner": "([^"]*)"')""")
-    statement = statement.replace("json_each(", "json_array_elements_text(")
+    for ours, theirs in _WORDS.items():
+        statement = statement.replace(ours, theirs)
     return re.sub(r":(\w+)", r"%(\1)s", statement)
 
 
@@ -112,31 +110,36 @@ def clean_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_changes(connection: Connection, library: str = "", snapshot: str = NOTHING) -> Changes:
-    """What was committed after a mirror's snapshot, or all where that is of another library."""
-    found: dict[str, list[Any]] = defaultdict(list)
+def read_changes(
+    connection: Connection, library: str = "", snapshot: str = NOTHING
+) -> defaultdict[str, list[Any]]:
+    """What was committed after a mirror's snapshot, or all where that is of another library.
+
+    By table its rows; as `state` library and snapshot; as `names` the tools that stand otherwise, with all their rows.
+    """
+    found = defaultdict(list)
     for row in connection.execute(_CHANGES, {"library": library, "snapshot": snapshot}):
         found[row["kind"]].append(row["content"])
-    ((now_library, now_snapshot),) = found.pop("state")
-    return Changes(now_library, now_snapshot, found.pop("names", []), found)
+    return found
 
 
-def take_in(db: sqlite3.Connection, connection: Connection) -> Changes:
-    """Brings a mirror to where its library is."""
-    known, snapshot = db.execute("SELECT library, snapshot FROM mirror").fetchone()
-    changes = read_changes(connection, known, snapshot)
-    if changes.library != known:
+def take_in(db: sqlite3.Connection, connection: Connection) -> Mapping[str, Sequence[Any]]:
+    """Brings a mirror to where its library is; returns what `read_changes` read."""
+    known, last = db.execute("SELECT library, snapshot FROM mirror").fetchone()
+    changes = read_changes(connection, known, last)
+    ((library, snapshot),) = changes["state"]
+    if library != known:
         for table in ("tool", *COUNTED):
             db.execute(f"DELETE FROM {table}")  # noqa: S608 - of our own words
-    elif not changes.names and not changes.rows:
+    elif changes.keys() == {"state"}:
         return changes
-    for table, rows in changes.rows.items():
+    for table in changes.keys() & KEYS.keys():
         columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
-        changes.rows[table] = [{column: row[column] for column in columns} for row in rows]
-    put_tools(db, changes.names, changes.rows)
+        changes[table] = [{column: row[column] for column in columns} for row in changes[table]]
+    put_tools(db, changes["names"], changes)
     for table in COUNTED:
-        put_rows(db, table, changes.rows.get(table, ()))
-    db.execute("UPDATE mirror SET library = ?, snapshot = ?", (changes.library, changes.snapshot))
+        put_rows(db, table, changes[table])
+    db.execute("UPDATE mirror SET library = ?, snapshot = ?", (library, snapshot))
     return changes
 
 

@@ -9,18 +9,14 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.catalogue.catalogue import Catalogue
-from alita_mcp.library.catalogue.mirror import (
-    MIRROR,
-    Postgres,
-    send_tools,
-    take_in,
-)
+from alita_mcp.library.catalogue.mirror import MIRROR, Postgres, send_tools, take_in
 from alita_mcp.library.catalogue.reader import translate_errors
 from alita_mcp.library.catalogue.schema import JOURNAL
 from alita_mcp.library.disk import OnStep, no_step
@@ -30,9 +26,7 @@ from alita_mcp.postgres.migrations import migrate
 CHANNEL = "alita_library"
 LOCK = 0x0A117B
 """Key of the advisory lock that the one server holds which changes how tools stand."""
-LAST_NUMBERS = """
-SELECT (SELECT coalesce(max(at), 0) FROM touched), (SELECT coalesce(max(id), 0) FROM journal)
-"""
+LAST_NUMBERS = "SELECT (SELECT max(at) FROM touched), (SELECT max(id) FROM journal)"
 _log = logging.getLogger(__name__)
 
 
@@ -49,14 +43,9 @@ class SharedCatalogue(Catalogue):
         """Threads that change how tools stand, one at a time."""
         super().__init__(path, on_step)
 
-    def follow(self, callback: Callable[[], None]) -> None:
+    def follow(self, callback: Callable[[], Any]) -> None:
         """Takes in what other servers commit as soon as they do, and calls back in another thread."""
-
-        def hear(_: str | None) -> None:
-            if self.pull():
-                callback()
-
-        self._database.listen(CHANNEL, hear)
+        self._database.listen(CHANNEL, lambda _: self.pull() and callback())
 
     def pull(self) -> bool:
         """Takes in what was committed; returns whether tools stand otherwise since.
@@ -68,26 +57,19 @@ class SharedCatalogue(Catalogue):
             return self._take_in(connection)
 
     def catch_up(self) -> None:
-        """As `pull`; what fails goes into the log, and the mirror stays as it is."""
+        """As `pull`; what fails goes into the log, where there is a mirror that can stay as it is."""
         try:
             self.pull()
         except LibraryError as failure:
+            if not self._rows("SELECT library FROM mirror")[0][0]:
+                raise
             _log.warning("%s", failure)
 
     @contextmanager
     def hold(self) -> Iterator[Connection]:
         """Makes all changes of a block one transaction, in which no other server changes how a tool stands."""
-        with self._transaction(last_step="committed"):
+        with self._transaction():
             yield self._held[threading.get_ident()]
-
-    def fetch_files(self, seal: str) -> dict[str, bytes]:
-        """The files of the version with a seal, as they are; without those that are not there.
-
-        Raises:
-            LibraryError: the library cannot be reached.
-        """
-        with self._open_transaction() as connection:
-            return read_files(connection, seal)
 
     @contextmanager
     def _addition(self) -> Iterator[sqlite3.Connection | Postgres]:
@@ -99,7 +81,7 @@ class SharedCatalogue(Catalogue):
         self.catch_up()
 
     @contextmanager
-    def _transaction(self, *, last_step: str = "") -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         thread = threading.get_ident()
         if thread in self._held:  # within another one: a part of it
             yield self._db
@@ -119,16 +101,15 @@ class SharedCatalogue(Catalogue):
                     del self._held[thread]
                     with suppress(sqlite3.Error):  # it may have rolled back by itself
                         self._db.execute("ROLLBACK")
-        self._on_step("committed in PostgreSQL")
+        self._on_step("committed")
         self.catch_up()
-        if last_step:
-            self._on_step(last_step)
 
     def _send(self, connection: Connection, last_change: int, last_line: int) -> None:
         postgres = Postgres(connection)
-        lines = self._rows("SELECT * FROM journal WHERE id > ? ORDER BY id", last_line)
+        lines = self._rows("SELECT * FROM journal WHERE id > ifnull(?, 0) ORDER BY id", last_line)
         postgres.executemany(JOURNAL, map(dict, lines))
-        names = [row["name"] for row in self._rows("SELECT name FROM touched WHERE at > ?", last_change)]
+        touched = self._rows("SELECT name FROM touched WHERE at > ifnull(?, 0)", last_change)
+        names = [row["name"] for row in touched]
         if names:
             send_tools(self._db, postgres, names)
             self._database.notify(connection, CHANNEL)
@@ -146,25 +127,10 @@ class SharedCatalogue(Catalogue):
     def _take_in(self, connection: Connection) -> bool:
         with self._local_transaction(durable=False) as db:
             changes = take_in(db, connection)
-            self._trim(db, len(changes.rows.get("journal", ())))
-        return bool(changes.names)
+            self._trim(db, len(changes.get("journal", ())))
+        return bool(changes.get("names"))
 
 
 def lock(connection: Connection) -> None:
     """Waits until no other server changes how a tool stands, and keeps all from it until the transaction ends."""
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-
-
-def put_files(connection: Connection, seal: str, files: Mapping[str, bytes]) -> None:
-    """Stores the files of a version by its seal."""
-    connection.cursor().executemany(
-        "INSERT INTO file (seal, name, content) VALUES (%s, %s, %s)"
-        " ON CONFLICT (seal, name) DO UPDATE SET content = excluded.content",
-        [(seal, name, content) for name, content in files.items()],
-    )
-
-
-def read_files(connection: Connection, seal: str) -> dict[str, bytes]:
-    """The files that were stored by a seal."""
-    rows = connection.execute("SELECT name, content FROM file WHERE seal = %s", (seal,))
-    return {row["name"]: row["content"] for row in rows}

@@ -19,6 +19,7 @@ from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined, ToolUn
 from alita_mcp.library.clock import now
 from alita_mcp.library.decisions import refuse_link
 from alita_mcp.library.disk import (
+    MAX_FILE_BYTES,
     Damaged,
     OnStep,
     no_step,
@@ -132,6 +133,8 @@ def pack(accepted: AcceptedVersion, version: int, created_at: str = "") -> dict[
         raise LibraryError(
             f"{draft.name!r} cannot be kept: {unfit}", hint="Change the tool or its examples."
         ) from unfit
+    if large := next((name for name, content in files.items() if len(content) > MAX_FILE_BYTES), None):
+        raise LibraryError(f"{large} is larger than {MAX_FILE_BYTES >> 20} MB.", hint="Make it smaller.")
     if (kept.manifest, kept.draft, kept.lock) != (manifest, draft, accepted.lock):
         raise LibraryError(
             f"{draft.name!r} would not read back as it was accepted.", hint="Use plain JSON values."

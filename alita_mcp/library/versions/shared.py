@@ -6,13 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.library.catalogue.shared import SharedCatalogue, put_files
-from alita_mcp.library.disk import OnStep, no_step, refuse_large
+from alita_mcp.library.catalogue.shared import SharedCatalogue
+from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.rows import Claim
 from alita_mcp.library.versions.files import VERSION_FILES, Folder, seal_of
 from alita_mcp.library.versions.store import Store
 from alita_mcp.owners import UNKNOWN_MAKER, Maker
-from alita_mcp.postgres.database import Database
+from alita_mcp.postgres.database import Connection, Database
 from alita_mcp.values import Manifest
 
 
@@ -29,18 +29,24 @@ class SharedStore(Store):
         Raises:
             LibraryError: as `Store`; or the library cannot be reached and nothing is known of it here.
         """
-        self._database = database
-        super().__init__(home, starters, on_step)
+        self.database = database
+        try:
+            super().__init__(home, starters, on_step)
+        except BaseException:
+            self.database.close()
+            raise
 
     def _open_catalogue(self, path: Path) -> SharedCatalogue:
-        return SharedCatalogue(path, self._database, self._on_step)
+        return SharedCatalogue(path, self.database, self._on_step)
+
+    def close(self) -> None:
+        """Closes the library, and before it the database, whose listener takes in what it hears."""
+        self.database.close()
+        super().close()
 
     def _take_in(self) -> None:
         """Takes in what the library has; what lies beside a mirror says no more."""
-        if self.catalogue.journal(1, "created"):
-            self.catalogue.catch_up()
-        else:
-            self.catalogue.pull()
+        self.catalogue.catch_up()
 
     def _install(self, starters: Path | None) -> None:
         """Fills an empty library in one transaction; of the servers that want to, one does."""
@@ -64,7 +70,6 @@ class SharedStore(Store):
         digest: str | None = None,
     ) -> Manifest:
         """One transaction with row and files; then the copy."""
-        refuse_large(files)
         with self.catalogue.hold() as connection:
             self.catalogue.claim(Claim(name=name, version=version, owner=self._owner.name), digest)
             self._on_step("claimed")
@@ -74,11 +79,29 @@ class SharedStore(Store):
             self.read_version(name, version)
         return manifest
 
-    def _restore(self, name: str, version: int) -> None:
+    def _restore(self, name: str, version: int) -> str:
         """Makes the copy of a version that is missing or changed anew."""
-        self.catalogue.pull()
-        row = self.reader.version_row(name, version)
-        if row is not None:
-            found = self.catalogue.fetch_files(row.seal)
-            self.files.discard(name, version)
-            self.files.store(name, version, {file: found[file] for file in VERSION_FILES if file in found})
+        with self.database.transaction() as connection:
+            seal, found = read_files(connection, name, version)
+        self.files.discard(name, version)
+        self.files.store(name, version, {file: found[file] for file in VERSION_FILES if file in found})
+        return seal
+
+
+def put_files(connection: Connection, seal: str, files: Folder) -> None:
+    """Stores the files of a version by its seal."""
+    connection.cursor().executemany(
+        "INSERT INTO file (seal, name, content) VALUES (%s, %s, %s)"
+        " ON CONFLICT (seal, name) DO UPDATE SET content = excluded.content",
+        [(seal, name, content) for name, content in files.items()],
+    )
+
+
+def read_files(connection: Connection, name: str, version: int) -> tuple[str, dict[str, bytes]]:
+    """The seal of a version and its files, as they are; empty where there is none."""
+    rows = connection.execute(
+        "SELECT v.seal, f.name, f.content FROM version v LEFT JOIN file f USING (seal)"
+        " WHERE (v.name, v.version) = (%s, %s)",
+        (name, version),
+    ).fetchall()
+    return rows[0]["seal"] if rows else "", {row["name"]: row["content"] for row in rows}

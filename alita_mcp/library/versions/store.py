@@ -176,6 +176,7 @@ class Store:
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 exchange(self.files, name, version, new, old, self._on_step)
                 manifest = self._enter(name, version, files, "raised", made_by)
+                self._on_step("committed")
         except BaseException:
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 self._abandon(claim)
@@ -254,20 +255,20 @@ class Store:
     def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
         """Whether a version is damaged: looked at while no process can be replacing it."""
         with hold_lock(self._lock, OPEN_TIMEOUT_S):
-            self._restore(name, version)
-            row = self.reader.version_row(name, version)
             try:
-                return self.files.read_version(name, version, row.seal if row else seal)
+                return self.files.read_version(name, version, self._restore(name, version) or seal)
             except ToolQuarantined as damaged:
                 reason = damaged.message.partition(": ")[2].removesuffix(".")
                 self.catalogue.change("quarantined", name, version, reason=reason)
                 raise
 
-    def _restore(self, name: str, version: int) -> None:
-        """Puts the folder of a version in place, where a publisher was about to or died at it."""
+    def _restore(self, name: str, version: int) -> str:
+        """Puts the folder of a version in place, where a publisher was about to or died at it; returns its seal."""
         for claim in self.catalogue.claims():
             if (claim.name, claim.version) == (name, version):
                 self._put_right(claim)
+        row = self.reader.version_row(name, version)
+        return row.seal if row else ""
 
     def _put_right(self, claim: Claim) -> None:
         """Leaves that folder in a claimed version's place which the catalogue stands for, if any."""
@@ -376,10 +377,12 @@ class Store:
         try:
             self._on_step("claimed")
             self.files.store(name, version, files)
-            return self._enter(name, version, files, event, made_by)
+            manifest = self._enter(name, version, files, event, made_by)
+            self._on_step("committed")
         except BaseException:
             self._abandon(claim)
             raise
+        return manifest
 
     def _enter(
         self, name: str, version: int, files: Folder, event: str, made_by: Maker = UNKNOWN_MAKER
