@@ -10,10 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alita_mcp.file_locks import Owner, is_lock_held
-from alita_mcp.library.bounded_folder import BoundedFolder
+from alita_mcp.file_locks import Owner, hold_lock, is_lock_held
+from alita_mcp.library.bounded_folder import LOCK_TIMEOUT_S, BoundedFolder
 from alita_mcp.library.bounded_rows import BoundedRows
-from alita_mcp.machine import unusable
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,10 +38,8 @@ class Storage:
 
     @cached_property
     def _owner(self) -> Owner:
-        try:
+        with hold_lock(self.home / "library.lock", LOCK_TIMEOUT_S):  # so that none removes it meanwhile
             return Owner(self.home / OWNERS)
-        except OSError as error:
-            raise unusable(self.home, error) from error
 
     @property
     def server(self) -> str:

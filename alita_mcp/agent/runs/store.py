@@ -160,11 +160,13 @@ class StoredRuns(RunReader):
         summary = RunSummary(run=run, task=clean_text(request.task), at=now(), owner=owner, status="running")
 
         def begin() -> bool:
-            content = StoredRun(summary=summary, server=self._storage.server).model_dump_json().encode()
+            with self._turn:
+                server = self._storage.server  # whose lock is made once
+            content = StoredRun(summary=summary, server=server).model_dump_json().encode()
             for file in self._files.newest(f"{run}.json", None, 1):
                 left = decode_run(file.content)
                 is_left = left and (left.summary.owner, left.summary.status) == (owner, "running")
-                is_elsewhere = left and left.server != self._storage.server
+                is_elsewhere = left and left.server != server
                 return bool(is_left and is_elsewhere) and self._files.replace_file(file, content)
             return self._files.write_file(f"{run}.json", content, owner)
 
