@@ -228,8 +228,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def store(pytestconfig: pytest.Config) -> str:
+def store(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> str:
     chosen: str = pytestconfig.getoption("store")
+    if chosen == "postgres" and request.node.get_closest_marker("one_machine"):
+        pytest.skip("of one machine's store alone")
     return chosen
 
 

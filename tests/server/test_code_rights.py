@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from alita_mcp.library.grants.code_approvals import CodeApprovals
-from alita_mcp.library.storage import Storage
+from alita_mcp.library.storage import open_storage
+from alita_mcp.settings import Settings
 from tests.listings import read_listing
 from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
 from tests.server.test_elicitation import NO, YES, Person
@@ -35,8 +36,9 @@ def number_in(told: dict[str, Any]) -> str:
 
 
 def approve(home: Path, number: str) -> None:
-    approvals = CodeApprovals(Storage(home))
-    approvals.approve(number, approvals.find(number).digest)
+    with open_storage(Settings(home=home)) as storage:
+        approvals = CodeApprovals(storage)
+        approvals.approve(number, approvals.find(number).digest)
 
 
 async def test_code_waits_for_a_person_and_runs_then_with_any_arguments(

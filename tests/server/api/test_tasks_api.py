@@ -56,6 +56,7 @@ async def test_a_quiet_stream_has_a_heartbeat(settings: Settings, monkeypatch: p
             pytest.fail("the stream ended without a heartbeat")
 
 
+@pytest.mark.one_machine
 async def test_a_task_too_many_is_told_when_to_come_back(settings: Settings) -> None:
     made = serving(settings, never_answers)
     async with api(made) as client, anyio.create_task_group() as callers:
