@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -175,13 +176,19 @@ async def test_each_scope_opens_what_it_names(replicas: Replicas, era: str) -> N
 @with_forms
 @pytest.mark.both_eras
 async def test_the_person_at_a_token_with_approve_grants_and_at_another_is_not_asked(
-    replicas: Replicas, era: str
+    replicas: Replicas, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of what another server made, of which this one has not heard yet."""
     other, person = Person(), Person()
-    asked, maker = [await each.shared.get() for each in replicas.servers]
+    asked, _ = [await each.shared.get() for each in replicas.servers]
     asked.jobs.take_no_more()
-    asked.library._store.catalogue._id = maker.library._store.catalogue._id  # so notices of it are not heard
+    catalogue: Any = asked.library._store.catalogue
+    pull = catalogue.pull
+
+    def pull_unheard() -> bool:
+        return not threading.current_thread().name.startswith("listen-") and pull()
+
+    monkeypatch.setattr(catalogue, "pull", pull_unheard)
     client = await replicas.client(replicas.token("a", "red"), era, elicitation_callback=other)
     assert (await succeeded(client, "synthesize_tool", **FETCH_OTHER))["status"] == "needs_approval"
     token = replicas.token("b", "red", "call", "make", "approve")
