@@ -78,6 +78,20 @@ class PostgresServer:
         name = url.partition("@/")[2].partition("?")[0]
         self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
+    def dump(self, url: str, file: Path) -> None:
+        """Writes our schema of a database to a file, as docs/operations.md says."""
+        subprocess.run(
+            [self._programs / "pg_dump", "--format=custom", "--schema=alita*", f"--file={file}", url],
+            check=True, timeout=120,
+        )  # fmt: skip
+
+    def restore(self, url: str, file: Path) -> None:
+        """Restores such a file into an empty database."""
+        subprocess.run(
+            [self._programs / "pg_restore", "--exit-on-error", f"--dbname={url}", file],
+            check=True, timeout=120,
+        )  # fmt: skip
+
     def execute(self, statement: str, url: str = "") -> list[Any]:
         """The rows of one statement, committed at once."""
         with self.connect(url) as connection:

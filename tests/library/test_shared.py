@@ -453,3 +453,29 @@ async def test_a_database_brought_back_from_a_dump_is_followed_on(
         await one.look_again()
         assert one.tools.names() == ["new_tool", "slugify"]
         assert not mirror_of(one).pull(), "what was taken in is not asked for again"
+
+
+async def test_a_dump_is_restored_into_a_new_database(
+    tmp_path: Path, home: Path, other_home: Path, postgres_server: PostgresServer, postgres_url: str
+) -> None:
+    async with opened(home) as one, opened(other_home) as two:
+        await one.publish(accepted(grants=ASKING), expected_version=0)
+        await one.approve("slugify")
+        postgres_server.dump(postgres_url, tmp_path / "dump.sql")
+        await two.publish(simple("lost_tool"), expected_version=0)
+        await two.delete("slugify")
+    restored = postgres_server.make_database()
+    postgres_server.restore(restored, tmp_path / "dump.sql")
+    for each in (home, other_home):
+        (each / "alita.toml").write_text(f'library = "{restored}"\n', encoding="utf-8")
+    async with opened(home) as one, opened(other_home) as two:
+        for library in (one, two):
+            assert library.tools.names() == ["slugify"]
+            assert library.callable_entry("slugify").approved
+            assert (await library.read("slugify")).draft == accepted(grants=ASKING).draft
+            assert events(library) == ["created", "published", "approved"]
+        await two.publish(simple("new_tool"), expected_version=0)
+        await one.look_again()
+        assert (await one.read("new_tool")).draft == simple("new_tool").draft
+        assert not mirror_of(one).pull(), "what was taken in is not asked for again"
+    postgres_server.drop_database(restored)
