@@ -19,7 +19,6 @@ from alita_mcp.library.versions.files import read_version_folder, unpack
 from alita_mcp.library.versions.shared import SharedStore, put_files, read_files
 from alita_mcp.library.versions.store import Store
 from alita_mcp.postgres.database import Connection, Database
-from alita_mcp.postgres.migrations import migrate
 from alita_mcp.values import Value
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -66,7 +65,6 @@ def copy_library(home: Path, url: str, to: str) -> Copy:
 
 
 def _copy_to_database(store: Store, database: Database) -> Copy:
-    migrate(database)
     with database.transaction() as connection:
         lock(connection)
         if connection.execute("SELECT 1 FROM journal WHERE event != 'created' LIMIT 1").fetchone():

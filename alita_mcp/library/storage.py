@@ -91,13 +91,10 @@ def find_storage(settings: Settings) -> Storage:
 
 @contextmanager
 def open_storage(settings: Settings) -> Iterator[Storage]:
-    """The storage that the settings name; raises LibraryError or ExtraMissing where its database cannot be used."""
+    """The storage that the settings name, closed in the end; raises as `find_storage`."""
     storage = find_storage(settings)
     if storage.database is None:
         yield storage
         return
-    from alita_mcp.postgres.migrations import migrate
-
     with closing(storage.database):
-        migrate(storage.database)
         yield storage

@@ -19,13 +19,13 @@ from typing import Any, LiteralString
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.extras import extra_imports
+from alita_mcp.postgres.migrations import SCHEMA, migrate
 
 with extra_imports("team"):
     import psycopg
     from psycopg.rows import DictRow, dict_row
     from psycopg_pool import ConnectionPool, PoolTimeout
 
-SCHEMA = "alita"
 POLL_S = 5.0
 """A notice can be lost, so a listener looks this often in any case."""
 CONNECT_S = 5.0
@@ -46,13 +46,17 @@ _log = logging.getLogger(__name__)
 
 
 class Database:
-    """One PostgreSQL database. Opening it connects to nothing: a server starts while the database is away."""
+    """One PostgreSQL database, with our schema from the first transaction on.
+
+    Opening it connects to nothing: a server starts while the database is away.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self.server = f"alita-{secrets.token_hex(8)}"
         """Name of this process: of its connections, by which others see that it lives."""
         self._closed = threading.Event()
+        self._is_migrated = False
         self._waking, self._end = socket.socketpair()
         self._away_since: float | None = None
         self._listeners: list[threading.Thread] = []
@@ -92,17 +96,20 @@ class Database:
         return time.monotonic() - min(self._heard_at.values(), default=-math.inf)
 
     @contextmanager
-    def transaction(self, isolation: psycopg.IsolationLevel | None = None) -> Iterator[Connection]:
+    def transaction(self) -> Iterator[Connection]:
         """One transaction: committed at the end of the block, rolled back when it raises.
 
         Raises:
-            LibraryError: the database cannot be reached or refuses; nothing was changed, unless the connection broke at
-                the commit, which the message says.
+            LibraryError: the database cannot be reached or refuses, or only a newer version can work with its schema;
+                nothing was changed, unless the connection broke at the commit, which the message says.
         """
         away_s = 0.0 if self._away_since is None else time.monotonic() - self._away_since
         timeout = max(AWAY_S, CONNECT_S - away_s)
         with self.translate_errors(), self._pool.connection(timeout) as connection:
-            connection.isolation_level = isolation
+            if not self._is_migrated:
+                with connection.transaction():
+                    migrate(connection)
+                self._is_migrated = True
             with connection.transaction():
                 yield connection
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
-
-from psycopg.sql import SQL
+from typing import TYPE_CHECKING
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.postgres.database import SCHEMA, Database
 
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import DictRow
+
+SCHEMA = "alita"
 LOCK = 0x0A117A
 """Key of the advisory lock that one server holds while it migrates."""
 
@@ -25,33 +28,30 @@ def read_migrations() -> dict[int, str]:
     return {int(name[:4]): found[name].read_text(encoding="utf-8") for name in sorted(found)}
 
 
-def migrate(database: Database) -> None:
+def migrate(connection: Connection[DictRow]) -> None:
     """Brings a database to the schema of this version; one of a newer version is left as it is.
 
     Raises:
-        LibraryError: the database is away or refuses, or only a newer version can work with its schema.
+        LibraryError: only a newer version can work with its schema.
     """
     known = read_migrations()
-    with database.transaction() as connection:
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-        row = connection.execute("SELECT to_regclass(%s) AS found", (f"{SCHEMA}.migration",)).fetchone()
-        if row is None or row["found"] is None:
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-            connection.execute(
-                "CREATE TABLE migration (number integer PRIMARY KEY, readable_from integer NOT NULL)"
-            )
-        rows = connection.execute("SELECT number, readable_from FROM migration")
-        applied = {row["number"]: row["readable_from"] for row in rows}
-        newest, needed = max(known), max(applied.values(), default=0)
-        if needed > newest:
-            raise LibraryError(
-                f"The library's schema is number {max(applied)}; this version knows {newest} and needs {needed}.",
-                hint="Upgrade alita-mcp-server. Nothing was changed.",
-            )
-        for number, sql in known.items():
-            if number not in applied:
-                connection.execute(SQL(sql))  # a file of the package
-                said = re.match(r"-- readable from (\d+)", sql)
-                connection.execute(
-                    "INSERT INTO migration VALUES (%s, %s)", (number, int(said[1]) if said else 0)
-                )
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+    row = connection.execute("SELECT to_regclass(%s) AS found", (f"{SCHEMA}.migration",)).fetchone()
+    if row is None or row["found"] is None:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        connection.execute(
+            "CREATE TABLE migration (number integer PRIMARY KEY, readable_from integer NOT NULL)"
+        )
+    rows = connection.execute("SELECT number, readable_from FROM migration")
+    applied = {row["number"]: row["readable_from"] for row in rows}
+    newest, needed = max(known), max(applied.values(), default=0)
+    if needed > newest:
+        raise LibraryError(
+            f"The library's schema is number {max(applied)}; this version knows {newest} and needs {needed}.",
+            hint="Upgrade alita-mcp-server. Nothing was changed.",
+        )
+    for number, sql in known.items():
+        if number not in applied:
+            connection.execute(sql.encode())  # a file of the package
+            said = re.match(r"-- readable from (\d+)", sql)
+            connection.execute("INSERT INTO migration VALUES (%s, %s)", (number, int(said[1]) if said else 0))

@@ -51,10 +51,8 @@ class TestAcrossServers:
     @pytest.fixture
     def databases(self, postgres_url: str) -> Iterator[list[Any]]:
         from alita_mcp.postgres.database import Database
-        from alita_mcp.postgres.migrations import migrate
 
         opened = [Database(postgres_url) for _ in range(2)]
-        migrate(opened[0])
         yield list(opened)
         for each in opened:
             each.close()

@@ -14,7 +14,6 @@ from alita_mcp.errors import LibraryError
 from alita_mcp.postgres import database as database_module
 from alita_mcp.postgres import migrations
 from alita_mcp.postgres.database import Database
-from alita_mcp.postgres.migrations import migrate
 from tests.postgres_cluster import PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.extra("team")]
@@ -25,6 +24,11 @@ def database(postgres_url: str) -> Iterator[Database]:
     opened = Database(postgres_url)
     yield opened
     opened.close()
+
+
+def migrate(database: Database) -> None:
+    with database.transaction() as connection:
+        migrations.migrate(connection)
 
 
 def execute(database: Database, statement: LiteralString) -> None:
@@ -71,13 +75,11 @@ def test_a_migration_that_fails_changes_nothing(database: Database, monkeypatch:
         patched.setattr(migrations, "read_migrations", lambda: broken)
         with pytest.raises(LibraryError, match="division by zero"):
             migrate(database)
-    migrate(database)
     with pytest.raises(LibraryError, match='"half" does not exist'):
         execute(database, "SELECT * FROM half")
 
 
 def test_what_raises_is_rolled_back(database: Database) -> None:
-    migrate(database)
     with suppress(KeyError), database.transaction() as connection:
         connection.execute("CREATE TABLE gone (x text)")
         raise KeyError
@@ -88,7 +90,6 @@ def test_what_raises_is_rolled_back(database: Database) -> None:
 def test_a_database_that_was_away_is_used_again(
     postgres_server: PostgresServer, postgres_url: str, database: Database
 ) -> None:
-    migrate(database)
     heard: queue.Queue[str | None] = queue.Queue()
     database.listen("alita", heard.put)
     assert heard.get(timeout=60) is None
@@ -165,6 +166,5 @@ def test_a_value_that_no_database_holds_does_not_say_that_it_is_away(database: D
 
 
 def test_a_read_only_database_is_called_so(database: Database) -> None:
-    migrate(database)
     with pytest.raises(LibraryError, match="read-only"):
         execute(database, "SET TRANSACTION READ ONLY; CREATE TABLE x (y text)")

@@ -48,12 +48,10 @@ def read_outcome(_tool: Tool, text: str) -> Any:
 async def serving(url: str, perform: Perform | None = None, read: Any = read_outcome) -> AsyncIterator[Jobs]:
     """The jobs of one server; without `perform` it works on none."""
     from alita_mcp.postgres.database import Database
-    from alita_mcp.postgres.migrations import migrate
     from alita_mcp.postgres.queue import migrate_queue
     from alita_mcp.toolsmith.jobs.shared_jobs import open_shared_jobs
 
     with anyio.fail_after(PATIENCE_S), closing(Database(url)) as database:
-        migrate(database)
         migrate_queue(database)
         async with open_shared_jobs(database, url, read) as jobs:
             if perform is not None:

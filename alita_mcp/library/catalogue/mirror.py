@@ -110,9 +110,7 @@ def clean_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_changes(
-    connection: Connection, library: str = "", snapshot: str = NOTHING
-) -> defaultdict[str, list[Any]]:
+def read_changes(connection: Connection, library: str = "", snapshot: str = NOTHING) -> dict[str, list[Any]]:
     """What was committed after a mirror's snapshot, or all where that is of another library.
 
     By table its rows; as `state` library and snapshot; as `names` the tools that stand otherwise, with all their rows.

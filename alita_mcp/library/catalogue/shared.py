@@ -21,7 +21,6 @@ from alita_mcp.library.catalogue.reader import translate_errors
 from alita_mcp.library.catalogue.schema import JOURNAL
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.postgres.database import Connection, Database
-from alita_mcp.postgres.migrations import migrate
 
 CHANNEL = "alita_library"
 LOCK = 0x0A117B
@@ -38,7 +37,6 @@ class SharedCatalogue(Catalogue):
     def __init__(self, path: Path, database: Database, on_step: OnStep = no_step) -> None:
         """Opens the mirror, making it when there is none; raises as `Catalogue`."""
         self._database = database
-        self._is_migrated = False
         self._held: dict[int, Connection] = {}
         """Threads that change how tools stand, one at a time."""
         super().__init__(path, on_step)
@@ -53,7 +51,7 @@ class SharedCatalogue(Catalogue):
         Raises:
             LibraryError: the library cannot be reached, or only a newer version can work with it.
         """
-        with self._open_transaction() as connection:
+        with self._database.transaction() as connection:
             return self._take_in(connection)
 
     def catch_up(self) -> None:
@@ -76,7 +74,7 @@ class SharedCatalogue(Catalogue):
         if threading.get_ident() in self._held:
             yield self._db
             return
-        with self._open_transaction() as connection:
+        with self._database.transaction() as connection:
             yield Postgres(connection)
         self.catch_up()
 
@@ -87,7 +85,7 @@ class SharedCatalogue(Catalogue):
             yield self._db
             return
         # PostgreSQL's lock is taken before the mirror's by all.
-        with self._open_transaction() as connection:
+        with self._database.transaction() as connection:
             lock(connection)
             self._take_in(connection)
             with self._lock, translate_errors(self.path):
@@ -114,15 +112,6 @@ class SharedCatalogue(Catalogue):
             send_tools(self._db, postgres, names)
             self._database.notify(connection, CHANNEL)
         self._on_step("sent")
-
-    @contextmanager
-    def _open_transaction(self) -> Iterator[Connection]:
-        """A transaction of a database whose schema is ours."""
-        if not self._is_migrated:
-            migrate(self._database)
-            self._is_migrated = True
-        with self._database.transaction() as connection:
-            yield connection
 
     def _take_in(self, connection: Connection) -> bool:
         with self._local_transaction(durable=False) as db:

@@ -24,11 +24,7 @@ class SharedStore(Store):
     def __init__(
         self, home: Path, starters: Path | None, database: Database, on_step: OnStep = no_step
     ) -> None:
-        """Opens the library, fills an empty one with the starter tools; goes on with what is known while it is away.
-
-        Raises:
-            LibraryError: as `Store`; or the library cannot be reached and nothing is known of it here.
-        """
+        """As `Store`; goes on with what is known here while the library is away, and raises where nothing is."""
         self.database = database
         try:
             super().__init__(home, starters, on_step)
