@@ -17,13 +17,12 @@ from starlette.types import Message
 
 from alita_mcp.agent.task_budget import task_budget
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
-from alita_mcp.errors import ToolNotFound, UsageError
+from alita_mcp.errors import InsufficientScope, ToolNotFound, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.owners import ClientIdentity, Maker, Principal
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.api.problems import Refusal, problem_response
 from alita_mcp.server.api.requests import NewTask, read_new_task
-from alita_mcp.server.client.scopes import check_scope
 
 if TYPE_CHECKING:
     from alita_mcp.agent.runs.store import RunReader
@@ -43,7 +42,8 @@ def api_routes(shared: SharedApp) -> list[Mount]:
     async def run_task(request: Request) -> Response:
         """Starts a task and streams its events until it ends. A caller that leaves stops it."""
         principal: Principal = request.user.principal
-        check_scope(principal.scopes, "call")
+        if "call" not in principal.scopes:
+            raise InsufficientScope("call")
         new_task, owner = await read_new_task(request), principal.owner
         app = (await shared.get()).seen_by(owner)
         app.library.quotas.count_call(owner)
@@ -70,7 +70,8 @@ def api_routes(shared: SharedApp) -> list[Mount]:
     async def follow_task(request: Request) -> Response:
         """Streams the events of a task after the one that `Last-Event-ID` names, whichever server works on it."""
         run, principal = request.path_params["run"], request.user.principal
-        check_scope(principal.scopes, "call")
+        if "call" not in principal.scopes:
+            raise InsufficientScope("call")
         owner = principal.owner
         last = request.headers.get("last-event-id", "")
         app = await shared.get()

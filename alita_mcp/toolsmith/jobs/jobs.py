@@ -336,10 +336,14 @@ class Jobs:
         except BaseException:  # this process ends
             job.end(None, failure)
             raise
-        await self._end(job, outcome, failure)
+        if job.attempt:
+            await self._write_end(job, outcome, failure)
+        else:
+            job.end(outcome, failure)
 
-    async def _end(self, job: Job[T], outcome: T | None, failure: BaseException | None) -> None:
-        job.end(outcome, failure)
+    async def _write_end(self, job: Job[T], outcome: T | None, failure: BaseException | None) -> None:
+        """Ends a job whose work other servers can follow."""
+        raise NotImplementedError
 
     def _forget_old(self) -> None:
         now = time.monotonic()

@@ -299,7 +299,7 @@ class SharedJobs(Jobs):
             job.person.publish = partial(self._publish_answers, job)
         self._tasks.start_soon(self._write_states, job)
         if job.finished is not None:  # meanwhile
-            await self._end(job, job.outcome, job.failure)
+            await self._write_end(job, job.outcome, job.failure)
 
     async def _write_states(self, job: Job[Any]) -> None:
         """Writes how a job stands while it is done here."""
@@ -313,7 +313,7 @@ class SharedJobs(Jobs):
                     written = state
             await anyio.sleep(WRITE_EVERY_S)
 
-    async def _end(self, job: Job[T], outcome: T | None, failure: BaseException | None) -> None:
+    async def _write_end(self, job: Job[T], outcome: T | None, failure: BaseException | None) -> None:
         """As `Jobs` says, once it is written, as soon as the database is there; unless another server does it now."""
         said: Any = outcome
         end = {
