@@ -133,7 +133,7 @@ def test_a_list_of_tools_waits_for_nothing_that_makes_tools_runs_code_or_works_o
     )
     loaded = modules_after(program, tmp_path)
     late = (
-        "agent/react", "app/code_runner", "app/task_runner", "toolsmith/toolsmith", "verification/verify", "web",
+        "agent", "app/code_runner", "app/task_runner", "toolsmith/toolsmith", "verification/verify", "web",
     )  # fmt: skip
     assert "alita_mcp/app/calls" in loaded
     assert not [name for name in loaded if name.startswith(tuple(f"alita_mcp/{part}" for part in late))]

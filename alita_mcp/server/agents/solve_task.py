@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
-from alita_mcp.agent.task_budget import task_budget
-from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
 from alita_mcp.server.agents.texts import solution_fields, solution_text
 from alita_mcp.server.client.scopes import principal_of
@@ -20,6 +18,7 @@ from alita_mcp.server.rounds import job_result, resume_job
 from alita_mcp.toolsmith.requests.outcomes import Working
 
 if TYPE_CHECKING:
+    from alita_mcp.agent.values import Solution, TaskRequest
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.settings import Settings
@@ -56,6 +55,9 @@ def read_task(arguments: Mapping[str, Any], settings: Settings) -> TaskRequest:
     Raises:
         InvalidArguments: there is no task in it, or no money for it.
     """
+    from alita_mcp.agent.task_budget import task_budget  # no list of tools waits for the agent
+    from alita_mcp.agent.values import TaskRequest
+
     task = arguments.get("task", "")
     if not task.strip():
         raise InvalidArguments("There is no task.", hint="Describe it in task, or send a job_id.")
