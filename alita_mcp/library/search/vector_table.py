@@ -6,8 +6,7 @@ The only module that imports lancedb and pyarrow, on first use, in a thread. Wha
 
 from __future__ import annotations
 
-import hashlib
-import os
+import io
 import shutil
 import zipfile
 import zlib
@@ -23,6 +22,7 @@ import anyio.to_thread
 from alita_mcp.errors import ExtraMissing, LibraryError
 from alita_mcp.extras import extra_imports
 from alita_mcp.file_locks import wait_for_lock
+from alita_mcp.library.disk import replace_file
 from alita_mcp.machine import find_cause, unusable
 from alita_mcp.models.embedding.interface import Vector, check_length
 from alita_mcp.settings import quiet_lancedb
@@ -69,11 +69,12 @@ class VectorTable:
         try:
             with self._snapshot.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 names, hashes = saved["names"].tolist(), saved["hashes"].tolist()
-                vectors, checksum = saved["vectors"], saved["checksum"].tobytes()
+                vectors = saved["vectors"]
         except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
             return False
-        is_whole = vectors.shape == (len(names), self.length) and checksum == _checksum(vectors)
-        if not is_whole or dict(zip(names, hashes, strict=True)) != dict(wanted):
+        if vectors.shape != (len(names), self.length) or dict(zip(names, hashes, strict=True)) != dict(
+            wanted
+        ):
             return False
         self._kept = (names, vectors)
         return True
@@ -89,20 +90,10 @@ class VectorTable:
         self._kept = (names, vectors)
 
         def write() -> None:
-            new = self._snapshot.with_suffix(f".{os.getpid()}")
-            try:
-                with new.open("wb") as file:
-                    np.savez(
-                        file,
-                        # text of a fixed width, since arrays of objects are read by unpickling
-                        names=np.array(names, str),
-                        hashes=np.array(hashes, str),
-                        vectors=vectors,
-                        checksum=np.frombuffer(_checksum(vectors), np.uint8),
-                    )
-                new.replace(self._snapshot)
-            finally:
-                new.unlink(missing_ok=True)
+            saved = io.BytesIO()
+            # text of a fixed width, since arrays of objects are read by unpickling
+            np.savez(saved, names=np.array(names, str), hashes=np.array(hashes, str), vectors=vectors)
+            replace_file(self._snapshot, saved.getvalue())
 
         with suppress(OSError):
             await anyio.to_thread.run_sync(write)
@@ -247,10 +238,6 @@ class VectorTable:
                 f"The vectors in {self.folder} cannot be used: {error}.",
                 hint="Move that folder aside: alita then begins anew.",
             ) from error
-
-
-def _checksum(vectors: Any) -> bytes:
-    return hashlib.sha256(vectors.tobytes()).digest()
 
 
 def _import_lancedb() -> Any:
