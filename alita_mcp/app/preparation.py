@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import anyio
 import anyio.to_thread
 
 from alita_mcp.app.version_verifier import StepBack, VersionVerifier
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.library.background import background
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH, starter_tools_folder
@@ -27,7 +26,6 @@ STEPS_BACK_S = 0.1
 """How long each case of a proof waits for the calls under way; the gates count time."""
 LOADED_LATER = ("alita_mcp.toolsmith.toolsmith", "alita_mcp.app.code_runner")
 """What no list of tools waits for."""
-LOCK = "preparing.lock"
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +38,7 @@ class Preparation:
         self._sandbox = sandbox
         self._verifier = verifier
         self._calls = 0
-        self._no_call = anyio.Event()
-        self._no_call.set()
+        """How many are under way."""
 
     @asynccontextmanager
     async def report(self, on_stage: ReportStage) -> AsyncIterator[None]:
@@ -49,8 +46,6 @@ class Preparation:
 
         What is done in the background steps back behind it.
         """
-        if not self._calls:
-            self._no_call = anyio.Event()
         self._calls += 1
         try:
             if not isinstance(self._sandbox, LazySandbox) or self._sandbox.kind != UNCHOSEN:
@@ -62,11 +57,9 @@ class Preparation:
                 tasks.cancel_scope.cancel()
         finally:
             self._calls -= 1
-            if not self._calls:
-                self._no_call.set()
 
     async def run_in_background(self) -> None:
-        """Loads what makes tools, proves what no other process of this home is proving, then starts a worker.
+        """Loads what makes tools, proves the starter tools, then starts a worker.
 
         Never raises: a call of a tool says why it cannot run.
         """
@@ -75,9 +68,7 @@ class Preparation:
             for module in LOADED_LATER:
                 await anyio.to_thread.run_sync(importlib.import_module, module)
             sandbox = await self._verifier.choose_sandbox()
-            with suppress(TimeoutError):  # another process does it
-                async with wait_for_lock(self._library.home / LOCK, 0):
-                    await self.prove_starters(step_back=self._step_back)
+            await self.prove_starters(step_back=self._step_back)
             if isinstance(sandbox, PooledSandbox):
                 await sandbox.warm_up()
         except Exception as problem:  # noqa: BLE001 - unrequested work must not end the server
@@ -107,7 +98,8 @@ class Preparation:
             if not entry.callable_now or kind in entry.sandboxes or self._verifier.why_not(entry.manifest):
                 continue
             if step_back is not None:
-                await self._no_call.wait()
+                while self._calls:  # noqa: ASYNC110 - unrequested work may begin a little later
+                    await anyio.sleep(STEPS_BACK_S)
             try:
                 stored = await self._library.read(name)
                 await self._verifier.verify_here(stored, on_stage=on_stage, step_back=step_back)
@@ -118,4 +110,5 @@ class Preparation:
 
     async def _step_back(self) -> None:
         with anyio.move_on_after(STEPS_BACK_S):
-            await self._no_call.wait()
+            while self._calls:  # noqa: ASYNC110 - as above
+                await anyio.sleep(STEPS_BACK_S / 10)

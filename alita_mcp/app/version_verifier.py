@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
@@ -18,7 +17,6 @@ from alita_mcp.progress import ReportStage, SharedStage, ignore_stage
 from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, kind_of_calls
 from alita_mcp.sandbox.interface import Broker, Environment, Job, RunResult, Sandbox
 from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
-from alita_mcp.sandbox.workers.pooled import PooledSandbox
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 
 if TYPE_CHECKING:
@@ -38,51 +36,47 @@ class VersionPlace(NamedTuple):
     """Its packages; None when it needs none."""
 
 
-@dataclass
-class _Proof:
-    """Gates of one version, run once for all that wait for it."""
+class _Proof(NestedSandbox):
+    """Gates of one version, run once for all that wait for it; tells them how many of its cases have run.
 
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
-    stage: SharedStage = field(default_factory=SharedStage)
-    is_wanted: bool = False
-    """Whether a call waits for it, or did."""
+    While no call waits for it, its cases run one at a time, and step back behind all calls.
+    """
 
-
-class _ProofSandbox(NestedSandbox):
-    """Sandbox of a proof: counts its cases, and runs them one at a time after all calls while no call waits for it."""
-
-    def __init__(
-        self, sandbox: Sandbox, depth: int, stored: StoredVersion, proof: _Proof, step_back: StepBack | None
-    ) -> None:
-        super().__init__(sandbox, depth)
+    def __init__(self, sandbox: Sandbox, stored: StoredVersion, step_back: StepBack | None) -> None:
+        super().__init__(sandbox, 0)
         self._code, self._name, self._examples = stored.code, stored.manifest.name, stored.examples
-        self._proof, self._step_back = proof, step_back
+        self._step_back = step_back
         self._turn = anyio.Lock()
         self._done = 0
-        self.codes: set[str] = set()
-        """What ran in it."""
+        self.lock = anyio.Lock()
+        """Held by who runs the gates."""
+        self.stage = SharedStage()
+        self.is_wanted = False
+        """Whether a call waits for it, or did."""
+
+    async def begin(self, depth: int) -> None:
+        """Begins to count, `depth` calls deep."""
+        self._depth, self._done = depth, 0
+        await self._report_cases()
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in its turn; see the interface."""
-        self.codes.add(job.code)
-        if self._step_back is None or self._proof.is_wanted:
+        if self._step_back is None or self.is_wanted:
             result = await super().run(job, broker)
         else:
             async with self._turn:
                 await self._step_back()
                 result = await super().run(job, broker)
         self._done += job.code == self._code
-        await self.report_cases()
+        await self._report_cases()
         return result
 
-    async def report_cases(self) -> None:
-        """Tells all that wait how far the proof is."""
+    async def _report_cases(self) -> None:
         from alita_mcp.verification.properties import INPUTS
 
         # each example, those with a result again, and what is drawn
         cases = len(self._examples) + sum(each.raises is None for each in self._examples) + INPUTS
-        line = f"proving {self._name} for {self.kind}, {min(self._done, cases)} of {cases}"
-        await self._proof.stage.report(line)
+        await self.stage.report(f"proving {self._name} for {self.kind}, {min(self._done, cases)} of {cases}")
 
 
 class VersionVerifier:
@@ -94,7 +88,7 @@ class VersionVerifier:
         self._lacks = lacks or (lambda _grants: [])
         self._environments: dict[tuple[str, str], Environment | None] = {}
         """The packages of each version that is known to have passed its gates in a kind of sandbox."""
-        self._proofs: dict[str, _Proof] = {}
+        self._proofs: dict[tuple[str, str], _Proof] = {}
         self._failures: dict[tuple[str, str], str] = {}
 
     def why_not(self, manifest: Manifest) -> str:
@@ -172,13 +166,13 @@ class VersionVerifier:
             return VersionPlace(sandbox, self._environments[key])
         evidence = self._library.tools.evidence(manifest.name, manifest.version)
         if sandbox.kind not in evidence:
-            proof = self._proofs.setdefault(manifest.digest, _Proof())
+            proof = self._proofs.setdefault(key, _Proof(sandbox, stored, step_back))
             proof.is_wanted |= step_back is None
             async with background() as tasks:
                 tasks.start_soon(proof.stage.follow, on_stage)
                 async with proof.lock:
                     if sandbox.kind not in self._library.tools.evidence(manifest.name, manifest.version):
-                        await self._run_gates(stored, sandbox, depth, proof, step_back)
+                        await self._run_gates(stored, depth, proof)
                 tasks.cancel_scope.cancel()
             evidence = self._library.tools.evidence(manifest.name, manifest.version)
         own = evidence.get(sandbox.kind)
@@ -206,23 +200,18 @@ class VersionVerifier:
         for key in [key for key in self._environments if key[0] == stored.manifest.digest]:
             del self._environments[key]
 
-    async def _run_gates(
-        self, stored: StoredVersion, sandbox: Sandbox, depth: int, proof: _Proof, step_back: StepBack | None
-    ) -> None:
+    async def _run_gates(self, stored: StoredVersion, depth: int, proof: _Proof) -> None:
         from alita_mcp.verification.verify import verify  # loaded when it is needed, as the toolsmith is
 
         manifest, unproven = stored.manifest, is_unproven(stored.report)
-        box = _ProofSandbox(sandbox, depth, stored, proof, step_back)
-        await box.report_cases()
+        await proof.begin(depth)
         try:
-            verdict = await verify(stored.draft, box, ignore_stage, self._library.read, mutates=unproven)
+            verdict = await verify(stored.draft, proof, ignore_stage, self._library.read, mutates=unproven)
         finally:
             await proof.stage.report("")
-            if isinstance(sandbox, PooledSandbox) and not proof.is_wanted:
-                await sandbox.close_idle(box.codes)
         failure = verdict.report.failure
-        problem = f"fails its gates in the {sandbox.kind} sandbox: {failure.message}" if failure else ""
-        key = (manifest.digest, sandbox.kind)
+        problem = f"fails its gates in the {proof.kind} sandbox: {failure.message}" if failure else ""
+        key = (manifest.digest, proof.kind)
         if problem != self._failures.get(key, ""):
             self._failures[key] = problem
             self._library.announce()
@@ -233,7 +222,7 @@ class VersionVerifier:
         else:
             lock = verdict.lock or stored.lock
             with suppress(FileRefused):  # the call does not depend on the disk; the next one proves it again
-                await self._library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
+                await self._library.raise_evidence(manifest.name, manifest.version, proof.kind, lock)
 
     async def _record_proof(self, stored: StoredVersion, verdict: Verdict) -> None:
         """Records what the gates found of a version that only its own files spoke for, and no more than they claim."""

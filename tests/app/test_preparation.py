@@ -9,9 +9,7 @@ import anyio
 import pytest
 
 from alita_mcp.app import App, open_app, preparation
-from alita_mcp.app.preparation import LOCK
 from alita_mcp.errors import SandboxError
-from alita_mcp.file_locks import hold_lock
 from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox.code_on_call import RUN_VARIANT
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
@@ -148,15 +146,6 @@ async def test_it_ends_with_the_server_in_the_middle_of_a_proof(settings: Settin
     async with serving(settings, box):
         await box.arrived.wait()
     assert (box.closed, box.at_once) == (True, 0)
-
-
-async def test_what_another_process_proves_is_left_to_it(settings: Settings) -> None:
-    box = Elsewhere()
-    with hold_lock(settings.home / LOCK, 0):
-        async with serving(settings, box, prepare=False) as app:
-            await app.preparation.run_in_background()
-            assert proved(app) == ()
-    assert box.jobs == []
 
 
 async def test_nothing_is_prepared_where_the_settings_say_so(settings: Settings) -> None:

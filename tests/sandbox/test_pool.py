@@ -395,11 +395,3 @@ async def test_an_unused_worker_becomes_one_of_the_first_key_that_it_serves_and_
         assert await played.quick("B") is own
         assert await played.quick("a") not in (spare, own)
         assert await played.quick("A", fresh=True) not in (spare, own)
-
-
-async def test_idle_workers_of_a_key_are_closed_and_no_others() -> None:
-    async with scene(workers=3) as played:
-        busy, kept, _over = await played.call("x"), await played.quick("y"), await played.quick("x")
-        await played.pool.close_idle(lambda key: key == "x")
-        assert played.yard.alive == [busy.worker, kept]
-        await played.finish(busy)

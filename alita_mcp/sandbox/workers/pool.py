@@ -169,10 +169,6 @@ class Pool(Generic[K, W]):
             stale = [place for place in self._idle if place.idle_since <= due or not place.usable]
             await self._end([self._condemn(place) for place in stale])
 
-    async def close_idle(self, is_over: Callable[[K], bool]) -> None:
-        """Closes the idle workers of some keys."""
-        await self._end([self._condemn(place) for place in tuple(self._idle) if is_over(place.key)])
-
     async def release_idle(self, kept: int) -> None:
         """Closes the longest idle workers until `kept` are left."""
         await self._end(

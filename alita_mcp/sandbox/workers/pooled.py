@@ -6,7 +6,6 @@ import hashlib
 import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
@@ -55,11 +54,8 @@ def spare_of(key: WorkerKey) -> WorkerKey:
 def key_of(job: Job) -> WorkerKey:
     """The key of a job's worker."""
     shared = {name: getattr(job, name) for name in WorkerKey._fields}
-    return WorkerKey(**shared | {"code": _digest(job.code)})
-
-
-def _digest(code: str) -> str:
-    return hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256(job.code.encode("utf-8", "surrogatepass")).hexdigest()
+    return WorkerKey(**shared | {"code": digest})
 
 
 class PooledWorker:
@@ -141,11 +137,6 @@ class PooledSandbox(ABC):
         if not figures.busy + figures.idle:
             async with self._pool.worker(key, memory_bytes=key.limits.memory_bytes):
                 pass
-
-    async def close_idle(self, codes: Collection[str]) -> None:
-        """Closes the idle workers that loaded one of these codes."""
-        over = set(map(_digest, codes))
-        await self._pool.close_idle(lambda key: key.code in over)
 
     def figures(self) -> PoolFigures:
         """Figures of the pool of workers."""
