@@ -10,6 +10,7 @@ from cyclopts.validators import Number
 
 from alita_mcp.cli.output import Printer
 from alita_mcp.cli.parameters import parse_whole
+from alita_mcp.errors import UsageError
 
 PORT = 8764
 Port = Annotated[int, Parameter(converter=parse_whole, validator=Number(gte=0, lte=65_535))]
@@ -30,33 +31,19 @@ def ui(*, port: Port = PORT, output: Printer) -> int:
     from alita_mcp.cli.setup.model import offer_model
     from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Refused, find_endpoint
     from alita_mcp.server.transports.local.servers import ask_for_link
-    from alita_mcp.settings import read_settings, whole_environment
+    from alita_mcp.settings import whole_environment
 
     if not offer_model(output, once=True):
         output.hint("No model is set, so nothing answers tasks here: `alita setup` asks for one.")
-    settings, environment = read_settings(), whole_environment()
-    if environment.get(SWITCH, "").lower() not in OFF:
-        try:
-            link = ask_for_link(find_endpoint(environment, str(Path.cwd())), port)
-        except (OSError, Refused) as problem:
-            output.note(f"No server can be shared ({problem}).")
-        else:
-            output.print_result({"url": link}, link)
-            return 0
-
-    # None is shared: this process serves the pages until a signal.
-    import anyio
-
-    from alita_mcp.server.build import build_server
-    from alita_mcp.server.transports.local.pages import Pages
-    from alita_mcp.server.transports.shutdown import leave, wait_for_signal
-
-    async def serve() -> int:
-        server = build_server(settings)
-        pages = Pages(server.shared, settings)
-        async with server.shared.lifespan(server), pages.run():
-            link = await pages.make_link(port)
-            output.print_result({"url": link}, link)
-            return await wait_for_signal("alita: serving the pages until Ctrl-C\n")
-
-    return leave(anyio.run(serve))
+    environment = whole_environment()
+    try:
+        if environment.get(SWITCH, "").lower() in OFF:
+            raise Refused(f"{SWITCH} is off")  # noqa: TRY301 - said as all that keeps clients from sharing one
+        link = ask_for_link(find_endpoint(environment, str(Path.cwd())), port)
+    except (OSError, Refused) as problem:
+        raise UsageError(
+            f"No server can be shared ({problem}).",
+            hint=f"`alita serve --http 127.0.0.1:{PORT}` serves the pages too.",
+        ) from problem
+    output.print_result({"url": link}, link)
+    return 0

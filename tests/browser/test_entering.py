@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +12,6 @@ import httpx
 
 from tests.browser.conftest import watched_page
 from tests.browser.ui_server import UiServer, person
-from tests.server.processes import PATIENCE_S, RUN_ALITA
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -131,20 +127,3 @@ async def test_floods_slow_forms_and_strange_hosts_take_nothing_from_a_person(
     logs = [path.read_text() for path in ui.folder.rglob("alita-mcp-shared/*.log")]
     assert logs
     assert [log for log in logs if "Traceback" in log] == []
-
-
-async def test_without_a_shared_server_the_command_serves_until_it_is_interrupted(
-    browser: Browser, stocked: Path
-) -> None:
-    with person(stocked, shared="off") as alone:
-        command = [sys.executable, "-c", RUN_ALITA, "ui", "--port", "0", "--json"]
-        with subprocess.Popen(  # noqa: ASYNC220 - it begins in milliseconds
-            command, cwd=alone.folder, env=alone.environment(), stdout=subprocess.PIPE, text=True
-        ) as serving:
-            assert serving.stdout is not None
-            said = "".join(iter(serving.stdout.readline, "}\n")) + "}"
-            async with watched_page(browser) as page:
-                await enter(page, json.loads(said)["url"])
-            assert json.loads(alone.alita("status", "--json"))["servers"] == []
-            serving.terminate()
-            assert serving.wait(PATIENCE_S) == 143

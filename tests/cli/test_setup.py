@@ -428,10 +428,9 @@ def test_the_first_link_to_the_pages_offers_a_model_once(
     for turns in ((("Set one up now? [y/n] (y): ", "n\n"),), ()):
         with on_terminal(["ui", "--port", "0"], environment, columns=200) as terminal:
             reply(terminal, *turns)
-            terminal.until(b"until Ctrl-C")
-            terminal.type("\x03")
             _, shown = terminal.end()
         assert "nothing answers tasks here: `alita setup` asks for one" in plain(shown)
-        assert "http://127.0.0.1:" in shown
+        assert "ALITA_SHARED is off" in shown
+        assert "`alita serve --http 127.0.0.1:8764` serves the pages too" in plain(shown)
     assert "Set one up now?" not in shown
     assert kept(home) == {}

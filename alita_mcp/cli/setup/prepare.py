@@ -23,26 +23,23 @@ async def prepare_machine(output: Output) -> tuple[dict[str, Any], list[str]]:
     from alita_mcp.app.doctor import describe_embedded
     from alita_mcp.sandbox.wasm.embedded import find_embedded
 
-    before = await find_embedded()
     async with open_app() as app:
         with output.progress("prepare") as on_stage:
             await on_stage("sandbox")
             async with app.preparation.report(on_stage):
                 found = await app.preparation.prove_starters(on_stage)
         kind = app.sandbox.kind
-    after = await find_embedded()
+    embedded = await find_embedded()
     failed = {name: why for name, why in found.items() if why}
     done = {
         "sandbox": kind,
-        "compiled_now": after["compiled"] and before.get("path") != after["path"],
-        "embedded": after,
+        "embedded": embedded,
         "proved_now": [name for name in found if name not in failed],
         "failed": failed,
     }
     lines = [f"Tools run in: {kind}"]
     if kind == "wasm":
-        lines += finding_lines(describe_embedded(after))
-        lines.append("  compiled just now" if done["compiled_now"] else "  compiled before; nothing to do")
+        lines += finding_lines(describe_embedded(embedded))
     if proved := ", ".join(done["proved_now"]):
         lines.append(f"✓ starter tools: proved just now: {proved}")
     elif not failed:
