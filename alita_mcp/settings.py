@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import sys
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -368,12 +366,6 @@ def isolate_litellm() -> None:
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
-
-
-def tolerate_warnings() -> None:
-    """Keeps a library's warning from failing a call where PYTHONWARNINGS turns warnings into errors; call it first."""
-    if sys.warnoptions:
-        warnings.simplefilter("default")
 
 
 def key_from(variable: str) -> str | None:

@@ -166,8 +166,8 @@ def main() -> None:
 
     here = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.simulated_platform import simulate; "
     process._ENTER = here + f"simulate({platform!r}); " + process._ENTER
-    launcher = importlib.import_module("alita_mcp.server.transports.local.launcher")
-    launcher.PROGRAM = (__file__, platform, *launcher.PROGRAM[1:])
+    servers = importlib.import_module("alita_mcp.server.transports.local.servers")
+    servers.PROGRAM = (__file__, platform, *servers.PROGRAM[1:])
     importlib.import_module(module).main()
 
 

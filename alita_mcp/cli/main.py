@@ -210,7 +210,8 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
     output.as_json = parsed.as_json
 
     from alita_mcp.sandbox.temporary import claim_temporary_folder, remove_temporary_folder
-    from alita_mcp.settings import find_unknown_settings, read_settings, tolerate_warnings, use_home
+    from alita_mcp.server.transports.wire import tolerate_warnings
+    from alita_mcp.settings import find_unknown_settings, read_settings, use_home
 
     tolerate_warnings()
     if parsed.home is not None:

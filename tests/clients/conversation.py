@@ -25,7 +25,7 @@ def stdio_command(*, follows: bool) -> tuple[str, ...]:
     """How to start the relay; for a follower one whose server waits for its list however slow the machine is."""
     server = f"{_WAITS}from alita_mcp.server.transports.local.process import main; main()"
     relay = (
-        f"from alita_mcp.server.transports.local import launcher; launcher.PROGRAM = ('-c', {server!r}); "
+        f"from alita_mcp.server.transports.local import servers; servers.PROGRAM = ('-c', {server!r}); "
         "from alita_mcp.server.transports.entry import main; main()"
     )
     return (sys.executable, "-c", relay) if follows else ENTRY

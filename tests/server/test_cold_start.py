@@ -35,7 +35,7 @@ print(json.dumps(sorted(sys.modules)))
 
 IMPORTED = """
 import json, sys
-import alita_mcp.server.transports.entry, alita_mcp.server.transports.stdio, alita_mcp.app
+import alita_mcp.server.transports.entry, alita_mcp.server.transports.lines, alita_mcp.app
 from alita_mcp.server.build import build_server
 from alita_mcp.settings import read_settings
 build_server(read_settings())

@@ -17,7 +17,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from alita_mcp.domains import FILE
 from alita_mcp.server.build import build_server
 from alita_mcp.server.transports import greeting
-from alita_mcp.server.transports.greeting import NO_GREETING, Greeting, greet
+from alita_mcp.server.transports.greeting import Id, greet
 from alita_mcp.settings import Settings
 from tests.server.in_memory import PATIENCE_S, connected
 
@@ -56,7 +56,7 @@ def pipes() -> Iterator[tuple[int, int, int, int]]:
         os.close(descriptor)
 
 
-def greeted(pipes: tuple[int, int, int, int], written: bytes) -> tuple[Greeting, bytes]:
+def greeted(pipes: tuple[int, int, int, int], written: bytes) -> tuple[tuple[bytes, Id | None], bytes]:
     server_reads, server_writes, client_reads, client_writes = pipes
     os.write(client_writes, written)
     result = greet(server_reads, server_writes, {"ALITA_HOME": "/nowhere"})
@@ -98,7 +98,7 @@ def test_a_plain_request_is_answered_at_once(
 
     result, written = greeted(pipes, line(asked) + more)
 
-    assert result == Greeting(line(asked) + more, number)
+    assert result == (line(asked) + more, number)
     answer = json.loads(written)
     assert answer["id"] == number
     told = types.InitializeResult.model_validate(answer["result"])
@@ -137,15 +137,15 @@ def test_a_plain_request_is_answered_at_once(
     ],
 )
 def test_all_else_waits_for_the_server(pipes: tuple[int, int, int, int], written: bytes) -> None:
-    assert greeted(pipes, written) == (Greeting(written), b"")
+    assert greeted(pipes, written) == ((written, None), b"")
 
 
 def test_a_client_that_writes_nothing_yet_is_not_waited_for(
     pipes: tuple[int, int, int, int], tmp_path: Path
 ) -> None:
-    assert greet(pipes[0], pipes[1], {}) == NO_GREETING
+    assert greet(pipes[0], pipes[1], {}) == (b"", None)
     with (tmp_path / "file").open("w+b") as file:
-        assert greet(file.fileno(), pipes[1], {}) == NO_GREETING
+        assert greet(file.fileno(), pipes[1], {}) == (b"", None)
 
 
 def served(home: Path, said: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,14 +6,19 @@ Only the standard library is imported before stdout is taken for the protocol.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from alita_mcp.server.transports.wire import Wire, claim_standard_streams
+from alita_mcp.server.transports.wire import (
+    Wire,
+    claim_standard_streams,
+    end_on_signals,
+    prepare_imports,
+)
 
 if TYPE_CHECKING:
-    from alita_mcp.server.transports.greeting import Greeting
+    from alita_mcp.server.build import DualEraServer
+    from alita_mcp.settings import Settings
 
 USAGE = """usage: alita-mcp-server [--help] [--version]
 
@@ -44,10 +49,7 @@ def main() -> NoReturn:
             sys.stderr.write(f"alita-mcp-server: unexpected arguments {arguments!r}\n\n{USAGE}")
             sys.exit(2)
     wire = claim_standard_streams()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            # Nothing is open yet, so nothing needs a clean-up.
-            signal.signal(number, lambda number, _frame: os._exit(128 + number))
+    end_on_signals(os._exit)  # nothing is open yet, so nothing needs a clean-up
     serve_over_stdio(wire, parent)
 
 
@@ -56,37 +58,42 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
 
     A start that fails says why on stderr.
     """
-    from alita_mcp.server.transports.local.relay import relay
-    from alita_mcp.server.transports.startup import end_with_error
+    from alita_mcp.server.transports.local.relay import Relay
 
-    greeting = relay(wire, parent, os.environ)  # noqa: TID251 - the relay hands all of it on
+    relay = Relay(wire, parent, os.environ)  # noqa: TID251 - the relay hands all of it on
+    link = relay.run()
     try:
         os.getcwd()  # noqa: PTH109
     except OSError:  # it was removed, and some packages cannot be imported from there
         os.chdir(os.sep)
-    try:
-        _serve(wire, parent, greeting)
-    except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
-        end_with_error(failed)
-
-
-def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
-    from alita_mcp.server.transports.startup import collect_garbage_again, prepare_process
-
-    settings = prepare_process()
-
+    prepare_imports()
     import anyio
 
-    from alita_mcp.server.build import build_server
-    from alita_mcp.server.transports.shutdown import leave
-    from alita_mcp.server.transports.stdio import serve_stdio
+    from alita_mcp.sandbox.wire.duplex import Polled
+    from alita_mcp.server.transports.lines import serve_lines
+    from alita_mcp.server.transports.shutdown import start_exit_timer, wait_for_signal
+    from alita_mcp.server.transports.startup import run_server
 
-    async def serve() -> NoReturn:
-        collect_garbage_again()
-        leave(await serve_stdio(build_server(settings), wire, greeting, parent=parent))
+    async def serve(server: DualEraServer, _settings: Settings) -> int:
+        """Serves the relay at the other end of `link`, in this process, until its client is gone or a signal comes.
 
-    anyio.run(serve)
-    raise AssertionError("`leave` ends the process")
+        The server's lifespan closes what it opened. From the moment that the end is known, the process has
+        `shutdown.END_WITHIN_S` seconds left.
+        """
+        relay.call_at_end(start_exit_timer)
+        connection = Polled(link, link)
+        async with anyio.create_task_group() as waiting:
+
+            async def end_on_signal() -> None:
+                relay.end(await wait_for_signal())
+
+            waiting.start_soon(end_on_signal)
+            await serve_lines(server, connection)
+            waiting.cancel_scope.cancel()
+        connection.close()
+        return relay.wait_for_end()
+
+    run_server(serve)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from alita_mcp import __version__
 from alita_mcp.server.instructions import instructions
@@ -34,39 +34,30 @@ EXTENSIONS: dict[str, Any] = {"io.modelcontextprotocol/tasks": {}}
 _SERVER = {"name": "alita", "title": "alita", "version": __version__}
 _META = "io.modelcontextprotocol/"
 
-
-class Greeting(NamedTuple):
-    """What was read from a client before the server was there, and whether it was answered."""
-
-    read: bytes = b""
-    """The server reads it first."""
-    answered: int | str | None = None
-    """The id of the request that has its response."""
+Id = int | str
 
 
-NO_GREETING = Greeting()
-
-
-def greet(reads: int, writes: int, environment: Mapping[str, str]) -> Greeting:
+def greet(reads: int, writes: int, environment: Mapping[str, str]) -> tuple[bytes, Id | None]:
     """Responds to a client's first line, if it is one of the two in plain words; all else waits for the server.
 
-    `environment` names the home, whose domains the instructions name.
+    Returns what was read, which is for the server, and the id of the request that has its response. `environment` names
+    the home, whose domains the instructions name.
     """
     mode = os.fstat(reads).st_mode
     if sys.platform == "win32" or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-        return NO_GREETING
+        return b"", None
     if not select.select([reads], [], [], WAIT_S)[0]:
-        return NO_GREETING
+        return b"", None
     read = os.read(reads, MAX_LINE)
     line, end, _ = read.partition(b"\n")
     response = _early_response(line, find_home(environment)) if end else None
     if response is None:
-        return Greeting(read)
+        return read, None
     try:
         os.write(writes, json.dumps(response, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
     except OSError:  # the reader is gone: the server finds that out, too
-        return Greeting(read)
-    return Greeting(read, response["id"])
+        return read, None
+    return read, response["id"]
 
 
 def find_home(environment: Mapping[str, str]) -> Path:

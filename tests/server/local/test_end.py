@@ -15,9 +15,8 @@ import pytest
 from filelock import FileLock
 
 from alita_mcp.server.build import build_server
-from alita_mcp.server.transports.local import endpoint
-from alita_mcp.server.transports.local.clients import LocalClients
-from alita_mcp.server.transports.local.process import IDLE_S, wait_for_end
+from alita_mcp.server.transports.local import clients, endpoint
+from alita_mcp.server.transports.local.clients import IDLE_S, LocalClients, wait_for_end
 from alita_mcp.settings import Settings
 from tests.server.local.conftest import User
 from tests.server.processes import PATIENCE_S
@@ -73,7 +72,7 @@ class Ending:
         """A client that is connected while the block runs."""
         others = len(self.clients.describe()["clients"])
         connection = await anyio.to_thread.run_sync(endpoint.connect, self._endpoint, "mcp")
-        with connection.socket:
+        with connection:
             await self._has_clients(others + 1)
             yield
         await self._has_clients(others)
@@ -107,7 +106,7 @@ def stamps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise FileNotFoundError("pyproject.toml")
         return known[-1]
 
-    monkeypatch.setattr(endpoint, "program_stamp", stamp)
+    monkeypatch.setattr(clients, "program_stamp", stamp)
     return known
 
 
@@ -122,8 +121,8 @@ async def test_a_server_ends_without_clients_and_work_and_not_before(user: User)
 async def test_a_server_that_is_asked_to_stop_ends_its_connections_and_itself(user: User) -> None:
     async with ending(user, IDLE_S) as server, server.client():
         connection = await anyio.to_thread.run_sync(endpoint.connect, user.endpoint(), "stop")
-        with connection.socket:
-            assert await anyio.to_thread.run_sync(connection.socket.recv, 1) == b""
+        with connection:
+            assert await anyio.to_thread.run_sync(connection.recv, 1) == b""
 
 
 async def test_a_server_does_not_end_under_an_open_page(user: User) -> None:

@@ -16,7 +16,6 @@ from alita_mcp.server.transports.local.endpoint import (
     Refused,
     check_peer,
     connect,
-    endpoints,
     find_endpoint,
     private_folder,
     read_key,
@@ -94,13 +93,6 @@ def test_a_relative_path_is_one_from_the_folder_of_the_client(user: User, settin
     assert absolute.name == there.name
     of_home = find_endpoint({**environment, setting: "~/some"}, str(user.folder))
     assert of_home.environment[setting] == "~/some"
-
-
-def test_an_embedder_in_a_folder_is_a_path_and_all_others_are_names(user: User) -> None:
-    (user.folder / "mine").mkdir()
-    for value, meant in (("mine", str(user.folder / "mine")), ("minishlab/potion", "minishlab/potion")):
-        found = find_endpoint({**user.environment(), "ALITA_EMBEDDER": value}, str(user.folder))
-        assert found.environment["ALITA_EMBEDDER"] == meant
 
 
 def test_relative_places_of_modules_and_certificates_hold_for_the_server(user: User) -> None:
@@ -181,13 +173,6 @@ def test_a_full_disk_has_no_key_and_no_remains(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="No space"):
             read_key(tmp_path / "disk" / "key")
         assert [each.name for each in (tmp_path / "disk").iterdir()] == ["filler"]
-
-
-def test_only_endpoints_are_listed(user: User) -> None:
-    here = user.endpoint()
-    for name in (here.name, f"{here.name}.lock", f"{here.name}.log", "key", "x" * 24):
-        (here.folder / name).touch()
-    assert [each.name for each in endpoints()] == [here.name]
 
 
 async def test_a_socket_of_another_user_is_refused_at_both_ends(user: User) -> None:

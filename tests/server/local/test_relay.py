@@ -15,7 +15,7 @@ import anyio
 import psutil
 import pytest
 
-from alita_mcp.server.transports.local.launcher import POLL_S
+from alita_mcp.server.transports.local.servers import POLL_S
 from tests.server.local.conftest import User
 from tests.server.local.scripted_server import Link, ScriptedServer, listening
 from tests.server.processes import ENTRY, INITIALIZE, META, PATIENCE_S, Peer, gone, started
@@ -253,7 +253,10 @@ async def test_a_list_that_was_open_when_the_server_was_stopped_is_answered_by_t
         ]
 
 
-async def test_a_relay_whose_program_is_gone_says_so(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_relay_that_can_start_no_other_server_serves_its_client_itself(
+    stocked_user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = stocked_user
     monkeypatch.setattr(sys, "executable", "/nowhere/python")  # as after an upgrade to another folder
     run = "from alita_mcp.server.transports.entry import main; main()"
     moved = (ENTRY[0], "-c", f"import sys; sys.executable = {sys.executable!r}; {run}")
@@ -261,9 +264,16 @@ async def test_a_relay_whose_program_is_gone_says_so(user: User, monkeypatch: py
         async with listening(user.endpoint()) as server:
             link = await greeted(client, server)
         user.endpoint().address.unlink()
+        big = {**call("search_capabilities"), "arguments": {"query": "x" * 2_000_000}}
+        await client.send("tools/call", big, id="longer than a socket holds")
+        await client.send("tools/list", id=5)
         await link.die()
-        assert await client.ended() == 1
-        assert "no other server can be started" in client.stderr
+        answers = {message.get("id"): message for message in [await client.message() for _ in range(3)]}
+        assert answers[5]["result"]["tools"]
+        assert "longer than a socket holds" in answers
+        assert "serving this client alone" in client.stderr
+        await client.end_input()
+        assert await client.ended() == 0
         assert "Traceback" not in client.stderr
 
 

@@ -11,21 +11,20 @@ from pathlib import Path
 
 import anyio
 from anyio import to_thread
-from anyio.abc import SocketStream, UNIXSocketStream
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from alita_mcp.app.activity import LOST, Activity, ActivityFeed, Subscription
-from alita_mcp.server.transports.local.endpoint import HAS_UNIX_SOCKETS, Endpoint, Refused, connect
+from alita_mcp.sandbox.wire.duplex import Polled
+from alita_mcp.server.transports.lines import split_lines
+from alita_mcp.server.transports.local.endpoint import Endpoint, Refused, connect
 from alita_mcp.server.transports.local.servers import find_endpoints
 
 LOOK_EVERY_S = 2.0
 """How soon a server that has started is heard."""
-MAX_LINE = 1_000_000
 
 log = logging.getLogger(__name__)
 
 
-async def send_activity(stream: SocketStream, feed: ActivityFeed, closing: anyio.Event) -> None:
+async def send_activity(link: Polled, feed: ActivityFeed, closing: anyio.Event) -> None:
     """Writes what happens, from what is under way on, until this server ends or nobody listens any more."""
     async with anyio.create_task_group() as tasks:
 
@@ -35,10 +34,10 @@ async def send_activity(stream: SocketStream, feed: ActivityFeed, closing: anyio
 
         tasks.start_soon(end_when_closing)
         subscription = Subscription()
-        with feed.tell(subscription.add), suppress(anyio.BrokenResourceError):
+        with feed.tell(subscription.add), suppress(OSError):
             while True:
                 events, _ = await subscription.read()
-                await stream.send("".join(f"{event.model_dump_json()}\n" for event in events).encode())
+                await link.send("".join(f"{event.model_dump_json()}\n" for event in events).encode())
         tasks.cancel_scope.cancel()
 
 
@@ -66,21 +65,20 @@ async def follow_servers(home: Path, listener: Callable[[Activity], None]) -> No
 
 async def _follow_server(endpoint: Endpoint, listener: Callable[[Activity], None]) -> None:
     """Tells what happens in one server until it ends; raises as `connect`."""
-    connection = await to_thread.run_sync(connect, endpoint, "events", abandon_on_cancel=True)
-    connected = UNIXSocketStream if HAS_UNIX_SOCKETS else SocketStream
+    link = await to_thread.run_sync(connect, endpoint, "events", abandon_on_cancel=True)
+    connection = Polled(link, link)
     under_way: dict[str, Activity] = {}
     try:
-        async with await connected.from_socket(connection.socket) as stream:
-            lines = BufferedByteReceiveStream(stream)
-            while True:
-                activity = Activity.model_validate_json(await lines.receive_until(b"\n", MAX_LINE))
-                under_way[activity.id] = activity
-                if activity.outcome:
-                    del under_way[activity.id]
-                listener(activity)
-    except (anyio.IncompleteRead, anyio.BrokenResourceError):  # it has ended
-        for activity in under_way.values():
-            lost = {"outcome": LOST, "text": "its server ended", "time": datetime.now(UTC)}
-            listener(activity.model_copy(update=lost))
-    except (ValueError, anyio.DelimiterNotFound) as garbled:
+        async for line in split_lines(connection):
+            activity = Activity.model_validate_json(line)
+            under_way[activity.id] = activity
+            if activity.outcome:
+                del under_way[activity.id]
+            listener(activity)
+    except ValueError as garbled:
         log.info("%s says what this release does not understand: %s", endpoint.address, garbled)
+    finally:
+        connection.close()
+    for activity in under_way.values():
+        lost = {"outcome": LOST, "text": "its server ended", "time": datetime.now(UTC)}
+        listener(activity.model_copy(update=lost))

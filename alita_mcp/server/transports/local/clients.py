@@ -13,10 +13,10 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import anyio
-from anyio.abc import SocketAttribute, SocketStream, TaskGroup
+from anyio.abc import TaskGroup
 from filelock import BaseFileLock, FileLock, Timeout
 from mcp.server.lowlevel import Server
 
@@ -25,8 +25,9 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.wire.duplex import Polled
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client.local import LOCAL_CLIENT, LocalClient
-from alita_mcp.server.transports.lines import serve_lines, split_lines
+from alita_mcp.server.transports.lines import serve_lines
 from alita_mcp.server.transports.local.endpoint import (
+    FAMILY,
     HAS_UNIX_SOCKETS,
     HELLO_WITHIN_S,
     MAX_HELLO,
@@ -36,15 +37,20 @@ from alita_mcp.server.transports.local.endpoint import (
     Refused,
     check_peer,
     find_endpoint,
+    program_stamp,
     proof,
     read_hello,
 )
 from alita_mcp.server.transports.local.pages import Pages
+from alita_mcp.server.transports.shutdown import start_exit_timer, wait_for_signal
+from alita_mcp.server.transports.startup import run_server
 from alita_mcp.settings import Settings, absolute_home, whole_environment
 
+IDLE_S = 600.0
+"""How long a server stays without clients and work."""
+LOOK_EVERY_S = 5.0
 BACKLOG = 128
 RETRY_S = 0.2
-Duplex = Polled | SocketStream
 
 log = logging.getLogger(__name__)
 
@@ -59,14 +65,14 @@ class LocalClients:
         self._endpoint = endpoint
         self._home = home
         self._pages = pages
-        self._connected: dict[LocalClient, tuple[SocketStream, Duplex]] = {}
+        self._connected: dict[LocalClient, tuple[socket.socket, Polled]] = {}
         self._since = time.time()
         self.stop_asked = anyio.Event()
         """Somebody asked the server to end."""
-        self.last_left = anyio.Event()
-        """The last client has gone; another event after each time."""
+        self.news = anyio.Event()
+        """The last client has gone, or the server has to end; another event after each time."""
         self.idle_since = anyio.current_time()
-        """When the last client went or work ended, on the clock of the event loop."""
+        """When clients or work were there last, on the clock of the event loop."""
         self._closed = anyio.Event()
         """Nobody is accepted any more."""
 
@@ -75,6 +81,11 @@ class LocalClients:
         """Whether none is connected, and no page is open in a browser."""
         return not (self._connected or (self._pages and self._pages.open))
 
+    def stop(self) -> None:
+        """Has the server end."""
+        self.stop_asked.set()
+        self.news.set()
+
     @asynccontextmanager
     async def listen(self, lock: BaseFileLock) -> AsyncIterator[None]:
         """Accepts clients while the block runs; in the end each one's requests get the answers that they still can.
@@ -82,34 +93,32 @@ class LocalClients:
         `lock` is the endpoint's, held; it is released when no client is accepted any more.
         """
         address = self._endpoint.address
-        try:
-            address.unlink(missing_ok=True)  # of a server that was killed
-            if HAS_UNIX_SOCKETS:
-                listener: Any = await anyio.create_unix_listener(address, mode=0o600, backlog=BACKLOG)
-            else:
-                listener = await anyio.create_tcp_listener(local_host="127.0.0.1", backlog=BACKLOG)
-                new = address.with_suffix(".new")
-                new.write_text(str(listener.extra(SocketAttribute.local_port)), encoding="ascii")
-                new.replace(address)  # nobody reads half of it
-            async with anyio.create_task_group() as connections:
-                async with anyio.create_task_group() as accepting:
-                    accepting.start_soon(self._accept, listener, connections)
-                    try:
-                        yield
-                    finally:
-                        accepting.cancel_scope.cancel()
-                        address.unlink(missing_ok=True)
-                        with anyio.CancelScope(shield=True):  # the scope around it is cancelled
-                            await listener.aclose()
-                        lock.release()  # the next server need not wait for the end of this one
-                        self._closed.set()
-                for stream, duplex in list(self._connected.values()):
-                    if self.stop_asked.is_set():
-                        connections.start_soon(_announce_stop, duplex)  # which one may not read
-                    with suppress(OSError):
-                        stream.extra(SocketAttribute.raw_socket).shutdown(socket.SHUT_RD)
-        finally:
-            lock.release()
+        address.unlink(missing_ok=True)  # of a server that was killed
+        listener = socket.socket(FAMILY)
+        listener.bind(str(address) if HAS_UNIX_SOCKETS else ("127.0.0.1", 0))
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+        if HAS_UNIX_SOCKETS:
+            address.chmod(0o600)
+        else:
+            address.write_text(str(listener.getsockname()[1]), encoding="ascii")
+        async with anyio.create_task_group() as connections:
+            async with anyio.create_task_group() as accepting:
+                accepting.start_soon(self._accept, listener, connections)
+                try:
+                    yield
+                finally:
+                    accepting.cancel_scope.cancel()
+                    address.unlink(missing_ok=True)
+                    anyio.notify_closing(listener)
+                    listener.close()
+                    lock.release()  # the next server need not wait for the end of this one
+                    self._closed.set()
+            for raw, link in list(self._connected.values()):
+                if self.stop_asked.is_set():
+                    connections.start_soon(_announce_stop, link)  # which one may not read
+                with suppress(OSError):
+                    raw.shutdown(socket.SHUT_RD)
 
     def describe(self) -> dict[str, Any]:
         """What a person is told: process, version, home, since when, memory in bytes, clients and open pages."""
@@ -126,111 +135,140 @@ class LocalClients:
             "pages": {"address": self._pages.address, "open": self._pages.open} if self._pages else None,
         }
 
-    async def _accept(self, listener: Any, connections: TaskGroup) -> None:
+    async def _accept(self, listener: socket.socket, connections: TaskGroup) -> None:
         while True:
+            await anyio.wait_readable(listener)
             try:
-                await listener.serve(self._serve_connection, connections)
+                connections.start_soon(self._serve_connection, listener.accept()[0])
+            except BlockingIOError:  # who connected is gone
+                continue
             except OSError as problem:  # too many open files; those that are connected keep their server
                 log.warning("cannot accept a client: %s", problem)
                 await anyio.sleep(RETRY_S)
 
-    async def _serve_connection(self, stream: SocketStream) -> None:
+    async def _serve_connection(self, raw: socket.socket) -> None:
         """Greets one process and does what it wants; whatever it does wrong ends only its own connection."""
-        async with stream:
-            try:
-                with anyio.fail_after(HELLO_WITHIN_S):
-                    want, process, already_read = await self._greet(stream)
-                if want == "mcp":
-                    await self._serve_client(stream, LocalClient(process), already_read)
-                elif want == "status":
-                    await stream.send(json.dumps(self.describe()).encode() + b"\n")
-                elif want == "stop":
-                    self.stop_asked.set()
-                    await self._closed.wait()  # whoever asked waits for the end of the connection
-                elif want == "hook":
-                    await self._answer_hook(stream, already_read)
-                elif want == "events" and isinstance(self._server, DualEraServer):
-                    from alita_mcp.server.transports.local.activity import send_activity
+        link = Polled(raw, raw)
+        try:
+            with anyio.fail_after(HELLO_WITHIN_S):
+                check_peer(raw)
+                hello, question, already_read = await self._greet(link)
+            if hello["alita"] == "mcp":
+                process = hello.get("pid")
+                client = LocalClient(process if isinstance(process, int) else None)
+                await self._serve_client(raw, link, client, already_read)
+            elif hello["alita"] == "events" and isinstance(self._server, DualEraServer):
+                from alita_mcp.server.transports.local.activity import send_activity
 
-                    app = await self._server.shared.get()
-                    await send_activity(stream, app.activity, self._closed)
-                elif want == "ui":
-                    await self._send_link(stream, already_read)
-            except (Refused, OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:
-                log.info("a local connection ended: %s", problem)
-            except Exception:
-                log.exception("a local connection ended")
+                app = await self._server.shared.get()
+                await send_activity(link, app.activity, self._closed)
+            elif answer := await self._answer(hello["alita"], question):
+                await link.send(json.dumps(answer).encode() + b"\n")
+        except (Refused, OSError) as problem:
+            log.info("a local connection ended: %s", problem)
+        except Exception:
+            log.exception("a local connection ended")
+        finally:
+            link.close()
 
-    async def _greet(self, stream: SocketStream) -> tuple[str, int | None, bytes]:
-        """What a process wants, its number, and what it sent since both sides know each other's user to be the same."""
-        check_peer(stream.extra(SocketAttribute.raw_socket))
-        line, _ = await _receive_line(stream)
+    async def _greet(self, link: Polled) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+        """The two lines of whoever connects, once both sides know that the other one is this user's; what follows."""
+        line, _ = await _receive_line(link, MAX_HELLO)
         hello = read_hello(line)
         nonce = secrets.token_hex(16)
         mine = {
             "alita": "server",
-            "pid": os.getpid(),
-            "version": __version__,
             "proof": proof(self._endpoint.key, "server", hello["nonce"]),
             "nonce": nonce,
         }
-        await stream.send(json.dumps(mine).encode() + b"\n")
-        line, following = await _receive_line(stream)
-        if not hmac.compare_digest(read_hello(line)["proof"], proof(self._endpoint.key, "client", nonce)):
+        await link.send(json.dumps(mine).encode() + b"\n")
+        line, following = await _receive_line(link, MAX_QUESTION)
+        question = read_hello(line)
+        if not hmac.compare_digest(question["proof"], proof(self._endpoint.key, "client", nonce)):
             raise Refused("a process without the key of this user")
-        process = hello.get("pid")
-        return hello.get("alita", ""), process if isinstance(process, int) else None, following
+        return hello, question, following
 
-    async def _answer_hook(self, stream: SocketStream, already_read: bytes) -> None:
-        """Tells a client's hook about the program that it names in one line; nothing while the library is not open."""
-        with anyio.fail_after(HELLO_WITHIN_S):
-            line, _ = await _receive_line(stream, already_read, MAX_QUESTION)
-            app = self._server.shared.current if isinstance(self._server, DualEraServer) else None
-            if app is not None and app.settings.hook:
-                asked = json.loads(line)
-                context = await app.programs.answer_hook(asked["event"], asked["code"], asked["description"])
-                await stream.send(json.dumps({"context": context}).encode() + b"\n")
+    async def _answer(self, want: str, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a question or an order; nothing where the end of the connection is the answer."""
+        if want == "status":
+            return self.describe()
+        if want == "stop":
+            self.stop()
+            await self._closed.wait()
+        app = self._server.shared.current if isinstance(self._server, DualEraServer) else None
+        if want == "hook" and app is not None and app.settings.hook:
+            asked = (question["event"], question["code"], question["description"])
+            return {"context": await app.programs.answer_hook(*asked)}
+        if want == "ui" and self._pages is not None:
+            try:
+                return {"url": await self._pages.make_link(question["port"])}
+            except AlitaError as failed:
+                return {"problem": failed.message, "hint": failed.hint}
+        return {}
 
-    async def _send_link(self, stream: SocketStream, already_read: bytes) -> None:
-        """Answers a request for the pages, one line with the `port` that they should have, with a link or a problem."""
-        with anyio.fail_after(HELLO_WITHIN_S):
-            line, _ = await _receive_line(stream, already_read)
-        port = json.loads(line)["port"]
-        answer = {"problem": "This server has no pages.", "hint": ""}
-        try:
-            if self._pages is not None:
-                answer = {"url": await self._pages.make_link(port)}
-        except AlitaError as failed:
-            answer = {"problem": failed.message, "hint": failed.hint}
-        await stream.send(json.dumps(answer).encode() + b"\n")
-
-    async def _serve_client(self, stream: SocketStream, client: LocalClient, already_read: bytes) -> None:
+    async def _serve_client(
+        self, raw: socket.socket, link: Polled, client: LocalClient, already_read: bytes
+    ) -> None:
         LOCAL_CLIENT.set(client)
-        # anyio's stream over a Unix socket leaves a line half sent where its request is cancelled
-        raw = stream.extra(SocketAttribute.raw_socket)
-        duplex: Duplex = Polled(raw, raw) if HAS_UNIX_SOCKETS else stream
-        self._connected[client] = stream, duplex
-
-        async def chunks() -> AsyncIterator[bytes]:
-            yield already_read
-            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
-                while data := await duplex.receive():
-                    yield data
-
-        async def write(text: str) -> None:
-            with suppress(
-                OSError, anyio.BrokenResourceError, anyio.ClosedResourceError
-            ):  # its end is read, too
-                await duplex.send(text.encode())
-
+        self._connected[client] = raw, link
         try:
-            await serve_lines(self._server, split_lines(chunks()), write)
+            await serve_lines(self._server, link, already_read)
         finally:
             del self._connected[client]
             if not self._connected:
-                self.idle_since = anyio.current_time()
-                self.last_left.set()
-                self.last_left = anyio.Event()
+                self.news.set()
+                self.news = anyio.Event()
+
+
+def serve_clients(endpoint: Endpoint, lock: BaseFileLock) -> NoReturn:
+    """Serves at an endpoint, whose lock is held, until there is nothing to do or it is told to end."""
+
+    async def serve(server: DualEraServer, settings: Settings) -> int:
+        pages = Pages(server.shared, settings)
+        clients = LocalClients(server, endpoint, absolute_home(settings.home), pages)
+        async with server.shared.lifespan(server), pages.run(), clients.listen(lock):
+            status = await wait_for_end(server, clients)
+            start_exit_timer(status)
+        return status
+
+    run_server(serve)
+
+
+async def wait_for_end(
+    server: DualEraServer,
+    clients: LocalClients,
+    *,
+    idle_s: float = IDLE_S,
+    look_every_s: float = LOOK_EVERY_S,
+) -> int:
+    """Waits until the server has nothing to do any more, or is told to end; returns the exit status."""
+
+    def read_stamp() -> str:
+        try:
+            return program_stamp()
+        except OSError:  # uninstalled
+            return ""
+
+    stamp, status = read_stamp(), 0
+
+    async with anyio.create_task_group() as waiting:
+
+        async def end_on_signal() -> None:
+            nonlocal status
+            status = await wait_for_signal()
+            clients.stop()
+
+        waiting.start_soon(end_on_signal)
+        while not clients.stop_asked.is_set():
+            with anyio.move_on_after(look_every_s):
+                await clients.news.wait()
+            app, now = server.shared.current, anyio.current_time()
+            if not clients.is_empty or (app is not None and app.jobs.is_busy):
+                clients.idle_since = now
+            elif now - clients.idle_since >= idle_s or read_stamp() != stamp:
+                break
+        waiting.cancel_scope.cancel()
+    return status
 
 
 @asynccontextmanager
@@ -245,16 +283,14 @@ async def share_server(
                 endpoint = find_endpoint(whole_environment(), str(Path.cwd()))
                 lock = FileLock(f"{endpoint.address}.lock", mode=0o600)
                 lock.acquire(timeout=0)
+                sharing.callback(lock.release)
                 clients = LocalClients(server, endpoint, absolute_home(settings.home), pages)
                 await sharing.enter_async_context(clients.listen(lock))
         yield clients.stop_asked if clients else anyio.Event()
 
 
 def memory_bytes(process: int | Literal["self"] = "self") -> int:
-    """Memory of a process in bytes: its proportional share where the system tells (Linux).
-
-    Elsewhere the maximum of this process, whichever was meant.
-    """
+    """Proportional share of a process in memory on Linux; elsewhere the maximum of this one, on Windows 0."""
     with suppress(OSError, StopIteration):
         lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("Pss:"))) * 1024
@@ -262,22 +298,21 @@ def memory_bytes(process: int | Literal["self"] = "self") -> int:
         return 0
     import resource
 
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-async def _announce_stop(duplex: Duplex) -> None:
-    with suppress(OSError, anyio.BusyResourceError, anyio.BrokenResourceError):
-        await duplex.send(STOPPING + b"\n")
+async def _announce_stop(link: Polled) -> None:
+    with suppress(OSError, anyio.BusyResourceError):
+        await link.send(STOPPING + b"\n")
 
 
-async def _receive_line(
-    stream: SocketStream, received: bytes = b"", at_most: int = MAX_HELLO
-) -> tuple[bytes, bytes]:
-    """The next line, and what followed it; `received` was read before."""
+async def _receive_line(link: Polled, at_most: int) -> tuple[bytes, bytes]:
+    """The next line, and what followed it."""
+    received = b""
     while b"\n" not in received:
-        if len(received) > at_most:
+        chunk = b"" if len(received) > at_most else await link.receive()
+        if not chunk:
             raise Refused("a process that does not speak as alita does")
-        received += await stream.receive(at_most)
+        received += chunk
     line, _, following = received.partition(b"\n")
     return line, following

@@ -14,7 +14,7 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -32,22 +32,22 @@ HELLO_WITHIN_S = 10.0
 """How long the other side may take for its part of the greeting."""
 MAX_HELLO = 4_096
 MAX_QUESTION = 65_536
-"""Bytes of a hook's question."""
+"""Bytes of the second line of whoever connects: its proof and its question."""
 STOPPING = b'{"alita":"stopping"}'
 """The last line of a server that was asked to stop: its clients need no other one until they ask something."""
 HAS_UNIX_SOCKETS = sys.platform != "win32"
 """Elsewhere the server listens on a loopback port, whose number stands in a private file."""
+FAMILY = socket.AF_UNIX if HAS_UNIX_SOCKETS else socket.AF_INET
 
 _MAX_SOCKET_PATH = 100
 """Characters; macOS allows 103, Linux 107."""
-_NAME = re.compile(r"[0-9a-f]{24}")
+NAME = re.compile(r"[0-9a-f]{24}")
 _PATHS = (
     "ALITA_HOME", "ALITA_SECRETS_FILE", "ALITA_WORKSPACE", "GOOGLE_APPLICATION_CREDENTIALS",
     "PYTHONPATH", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE",
 )  # fmt: skip
 _KEY_BYTES = 32
 _MAX_FILE = 1 << 20
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CONFIGURES = re.compile(
     r"(ALITA|ANTHROPIC|AWS|AZURE|DOCKER|GOOGLE|HCP_VAULT|LITELLM|OLLAMA|OPENAI|PIP|SSL|UV|VERTEX\w*)_"
     r"|PYTHON(HOME|PATH|SAFEPATH)$|XDG_(CACHE|CONFIG|DATA)_HOME$|(HOME|USERPROFILE|APPDATA|LOCALAPPDATA)$"
@@ -84,14 +84,6 @@ class Endpoint(NamedTuple):
         return self.folder / self.name
 
 
-class Connection(NamedTuple):
-    """A greeted connection to a server."""
-
-    socket: socket.socket
-    server: dict[str, Any]
-    """What the server says of itself: `pid` and `version`."""
-
-
 def find_endpoint(environment: Mapping[str, str], folder: str) -> Endpoint:
     """The endpoint for a client that starts a server in this environment and current folder.
 
@@ -103,8 +95,7 @@ def find_endpoint(environment: Mapping[str, str], folder: str) -> Endpoint:
     key = read_key(private / "key")
     resolved = {**environment}
     for name, value in environment.items():
-        is_embedder = name.upper() == "ALITA_EMBEDDER" and os.path.isdir(os.path.join(folder, value))
-        if value and (name.upper() in _PATHS or is_embedder) and not value.startswith("~"):
+        if value and name.upper() in _PATHS and not value.startswith("~"):
             paths = value.split(os.pathsep) if name.upper() == "PYTHONPATH" else [value]
             resolved[name] = os.pathsep.join(os.path.normpath(os.path.join(folder, path)) for path in paths)
     named = re.findall(
@@ -128,10 +119,11 @@ def settings_file_of(environment: Mapping[str, str]) -> bytes:
 
     The server looks at the file again, and says what is wrong with it.
     """
+    path = find_home(environment) / "alita.toml"
     with suppress(OSError):
-        handle = os.open(find_home(environment) / "alita.toml", os.O_RDONLY | _NO_WAIT)
-        with open(handle, "rb") as file:
-            return file.read(_MAX_FILE) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(_MAX_FILE)
     return b""
 
 
@@ -140,12 +132,7 @@ def program_stamp() -> str:
     package = Path(alita_mcp.__path__[0])
     newest = package.parent.stat().st_mtime_ns
     if (package.parent / "pyproject.toml").is_file():  # a checkout: its files change without an installation
-        newest = max(
-            os.stat(os.path.join(folder, file)).st_mtime_ns
-            for folder, _, files in os.walk(package)
-            for file in files
-            if file.endswith(".py")
-        )
+        newest = max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
     return f"{alita_mcp.__version__} {package} {newest}"
 
 
@@ -183,11 +170,7 @@ def read_key(path: Path) -> bytes:
         OSError: it cannot be read or written.
         Refused: it is damaged.
     """
-    while True:
-        with suppress(FileNotFoundError):
-            if len(key := path.read_bytes()) != _KEY_BYTES:
-                raise Refused(f"{path} is damaged; delete it")
-            return key
+    if not path.exists():
         new = path.with_name(f"key.{os.getpid()}")
         try:
             new.touch(mode=0o600)
@@ -196,19 +179,23 @@ def read_key(path: Path) -> bytes:
                 os.link(new, path)
         finally:
             new.unlink(missing_ok=True)
+    if len(key := path.read_bytes()) != _KEY_BYTES:
+        raise Refused(f"{path} is damaged; delete it")
+    return key
 
 
-def endpoints() -> Iterator[Endpoint]:
-    """The endpoints of this user at which a server listens or has listened."""
+def read_endpoint(name: str) -> Endpoint:
+    """An endpoint of this user by its name; raises as `private_folder` and `read_key`."""
     folder = private_folder()
-    key = read_key(folder / "key")
-    for path in sorted(folder.iterdir()):
-        if _NAME.fullmatch(path.name):
-            yield Endpoint(folder, key, path.name, {})
+    return Endpoint(folder, read_key(folder / "key"), name, {})
 
 
-def connect(endpoint: Endpoint, want: Want, within_s: float = HELLO_WITHIN_S) -> Connection:
+def connect(
+    endpoint: Endpoint, want: Want, within_s: float = HELLO_WITHIN_S, **question: Any
+) -> socket.socket:
     """Connects to the server at an endpoint; each part of the greeting may take `within_s`.
+
+    The fields of the question are told when both sides know that the other one is this user's.
 
     Raises:
         ConnectionError, FileNotFoundError: no server listens there, or it ended meanwhile.
@@ -221,7 +208,7 @@ def connect(endpoint: Endpoint, want: Want, within_s: float = HELLO_WITHIN_S) ->
         if not re.fullmatch(rb"\d{1,5}", port):
             raise ConnectionRefusedError(f"{endpoint.address} holds no port")
         address = ("127.0.0.1", int(port))
-    link = socket.socket(socket.AF_UNIX if HAS_UNIX_SOCKETS else socket.AF_INET)
+    link = socket.socket(FAMILY)
     try:
         link.settimeout(within_s)
         link.connect(address)
@@ -232,11 +219,23 @@ def connect(endpoint: Endpoint, want: Want, within_s: float = HELLO_WITHIN_S) ->
         server = read_hello(_receive_line(link))
         if not hmac.compare_digest(server["proof"], proof(endpoint.key, "server", nonce)):
             raise Refused("whoever listens there does not have the key of this user")  # noqa: TRY301
-        link.sendall(json.dumps({"proof": proof(endpoint.key, "client", server["nonce"])}).encode() + b"\n")
+        answer = {**question, "proof": proof(endpoint.key, "client", server["nonce"])}
+        link.sendall(json.dumps(answer).encode() + b"\n")
     except BaseException:
         link.close()
         raise
-    return Connection(link, server)
+    return link
+
+
+def read_answer(link: socket.socket) -> dict[str, Any]:
+    """What a server answers a question before it ends the connection; empty where that is nothing.
+
+    Raises:
+        OSError: it does not answer in time.
+        ValueError: it is not as alita answers.
+    """
+    with link, link.makefile("rb") as answer:
+        return dict(json.loads(answer.read(_MAX_FILE) or b"{}"))
 
 
 def read_hello(line: bytes) -> dict[str, Any]:
@@ -245,12 +244,9 @@ def read_hello(line: bytes) -> dict[str, Any]:
     Raises:
         Refused: it is none.
     """
-    with suppress(ValueError, RecursionError):
-        fields = json.loads(line)
-        if isinstance(fields, dict) and all(
-            isinstance(fields.get(key, ""), str) for key in ("alita", "nonce", "proof")
-        ):
-            return {"nonce": "", "proof": "", **fields}
+    with suppress(ValueError, TypeError, RecursionError):
+        fields = dict(json.loads(line))
+        return fields | {key: str(fields.get(key, "")) for key in ("alita", "nonce", "proof")}
     raise Refused("whoever is there does not speak as alita does")
 
 

@@ -57,7 +57,7 @@ def answer_event(event: bytes, environment: Mapping[str, str]) -> dict[str, Any]
     Raises:
         Exception: the event is none, or the server is gone, slow or not ours.
     """
-    from alita_mcp.server.transports.local.endpoint import OFF, connect, find_endpoint
+    from alita_mcp.server.transports.local.endpoint import OFF, connect, find_endpoint, read_answer
 
     if environment.get(SWITCH, "").lower() in OFF:
         return None
@@ -69,10 +69,8 @@ def answer_event(event: bytes, environment: Mapping[str, str]) -> dict[str, Any]
     if not code:
         return None
     question = {"event": name, "code": code, "description": str(tool.get("description", ""))[:MAX_CONTEXT]}
-    link = connect(find_endpoint(environment, os.getcwd()), "hook", WITHIN_S).socket
-    link.sendall(json.dumps(question).encode() + b"\n")
-    with link.makefile("rb") as lines:
-        context = json.loads(lines.readline(8 * MAX_CONTEXT))["context"]
+    link = connect(find_endpoint(environment, os.getcwd()), "hook", WITHIN_S, **question)
+    context = read_answer(link).get("context")
     if not context or len(context) > MAX_CONTEXT or not context.isprintable():
         return None
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}

@@ -2,7 +2,7 @@
 
 Standard library only: it weighs a few megabytes and starts at once. The client notices nothing when the server ends:
 the relay connects to another one, repeats the handshake and all requests that change nothing, and answers the others
-with an error that says what happened.
+with an error that says what happened. Where there can be no shared server, its own process serves behind it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import json
 import os
 import re
 import select
-import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from alita_mcp.server.transports.greeting import Greeting, greet
+from alita_mcp.server.transports.greeting import Id, greet
 from alita_mcp.server.transports.local.endpoint import (
     OFF,
     STOPPING,
@@ -27,8 +26,8 @@ from alita_mcp.server.transports.local.endpoint import (
     Refused,
     find_endpoint,
 )
-from alita_mcp.server.transports.local.launcher import POLL_S, Launcher
-from alita_mcp.server.transports.wire import Wire
+from alita_mcp.server.transports.local.servers import POLL_S, Launcher
+from alita_mcp.server.transports.wire import Wire, end_on_signals
 
 END_WITHIN_S = 2.2
 """How long answers may still come once the client is gone; clients kill after a little more."""
@@ -49,48 +48,40 @@ _LOST = (
     "published or written by then is kept; whether it got so far is not known. Search or list again, then repeat it."
 )
 
-Id = int | str
-
-
-def relay(wire: Wire, parent: int, environment: Mapping[str, str]) -> Greeting:
-    """Passes messages between the client and the shared server until one of them is gone; ends the process then.
-
-    Returns only where no server can be shared: this process serves its client itself, after what it was greeted with.
-    """
-    if environment.get(SWITCH, "").lower() in OFF:
-        return greet(*wire, environment)
-    greeting = None
-    try:
-        endpoint = find_endpoint(environment, os.getcwd())
-        launcher = Launcher(endpoint)
-        if not endpoint.address.exists():
-            launcher.start()
-        greeting = greet(*wire, environment)  # before anything that another process can hold up
-        link = launcher.wait_for_server()
-    except (OSError, Refused) as problem:
-        sys.stderr.write(f"alita-mcp-server: no shared server ({problem}); serving this client alone\n")
-        return greeting or greet(*wire, environment)
-    return Relay(wire, parent, launcher, link, greeting).run()
-
 
 class Relay:
     """Passage of messages between one client and one server, with what another server would have to be told."""
 
-    def __init__(
-        self, wire: Wire, parent: int, launcher: Launcher, link: socket.socket, greeting: Greeting
-    ) -> None:
+    def __init__(self, wire: Wire, parent: int, environment: Mapping[str, str]) -> None:
+        """Has a server started where none runs, and greets the client meanwhile."""
         self._wire = wire
         self._parent = parent
-        self._launcher = launcher
-        self._link = link
-        self._is_connected = True
+        self._launcher: Launcher | None = None
+        if environment.get(SWITCH, "").lower() not in OFF:
+            try:
+                endpoint = find_endpoint(environment, os.getcwd())
+                launcher = Launcher(endpoint)
+                if not endpoint.address.exists():
+                    launcher.start()
+                self._launcher = launcher
+            except (OSError, Refused) as problem:
+                _report_no_server(problem)
+        self._already_read, answered = greet(
+            *wire, environment
+        )  # before anything that another process can hold up
+        self._here: socket.socket | None = None
+        """The server's end of the link, once this process has to serve."""
+        self._passing: threading.Thread
+        self._reading = threading.Thread(target=self._pass_to_server, daemon=True)
+        self._link: socket.socket
         self._sending = threading.Lock()
+        """Held while lines for the server are counted and sent, or another server takes over."""
         self._has_words = threading.Event()
-        """A line of the client waits for a server."""
+        """Something waits for a server to come."""
         self._status: int | None = None
-        """The exit status, once the end is known."""
-        self._already_read = greeting.read
-        self._muted = {greeting.answered} if greeting.answered is not None else set[Id]()
+        """Exit status, once the end is known."""
+        self._at_end: Callable[[int], object] = _leave_soon
+        self._muted = {answered} - {None}
         """Requests whose next response the client has already."""
         self._open: dict[Id, bytes] = {}
         """The client's requests without a response."""
@@ -108,53 +99,78 @@ class Relay:
         """What the client knows a server's requests by is so much more than their ids: each server counts from 1, and
         an answer to one that is gone must not pass for the answer to a later question."""
 
-    def run(self) -> NoReturn:
-        """Passes messages until the client, the parent or a signal ends it."""
-        for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, lambda number, _frame: self._end(128 + number))
-        threading.Thread(target=self._pass_to_server, daemon=True).start()
-        while True:
-            is_stopped = self._pass_to_client()
+    def run(self) -> socket.socket:
+        """Passes messages until the client, the parent or a signal ends the process.
+
+        Returns only where there can be no shared server: this process has to serve at the other end of the socket.
+        """
+        link = self._find_server()
+        end_on_signals(self.end)
+        while self._here is None:
+            is_stopped = self._pass_to_client(link)
             if self._status is not None:
                 leave(self._status)
             self._lose_server()
-            if self._launcher.own is not None:  # what ended it would end the next one, too
-                status = self._launcher.own.wait()
-                leave(status if status >= 0 else 128 - status)
             is_missed = not is_stopped and self._losses_in_silence < _MAX_LOSSES
             while not (is_missed or self._waits_for_server() or self._has_words.wait(POLL_S)):
                 self._end_if_orphaned()
                 if self._status is not None:
                     leave(self._status)
-            try:
-                self._take_server(self._launcher.server_after_loss())
-            except OSError as problem:
-                sys.stderr.write(f"alita-mcp-server: no other server can be started: {problem}\n")
-                leave(1)
+            link = self._find_server()
+        end_on_signals(leave)  # nothing is open yet, so nothing needs a clean-up
+        self._passing = threading.Thread(target=self._pass_to_client, args=[link], daemon=True)
+        self._passing.start()
+        return self._here
+
+    def end(self, status: int) -> None:
+        """Lets the server answer what it still can; then, or soon, the process ends."""
+        if self._status is None:
+            self._status = status
+            self._at_end(status)
+            with suppress(OSError):  # it is closed: there is no server now
+                self._link.shutdown(socket.SHUT_WR)
+
+    def call_at_end(self, call: Callable[[int], object]) -> None:
+        """Has `call` called with the exit status once the end is known."""
+        self._at_end = call
+        if self._status is not None:
+            call(self._status)
+
+    def wait_for_end(self) -> int:
+        """Waits until the client has all that the server said which ran here; returns the exit status."""
+        self._passing.join()
+        return self._status or 0
+
+    def _find_server(self) -> socket.socket:
+        """A link to the shared server; where there can be none, to one that this process has to be."""
+        try:
+            if self._launcher is not None:
+                return self._launcher.wait_for_server("mcp")
+        except (OSError, Refused) as problem:
+            _report_no_server(problem)
+        link, self._here = socket.socketpair()
+        self._at_end = lambda _status: None  # who asked before it serves gets its answers
+        return link
 
     def _pass_to_server(self) -> None:
-        """Reads the client's lines until there are no more; the answers to what is open may still come."""
-        line, chunk = bytearray(), self._already_read
-        while chunk or (chunk := self._read_chunk()):
-            head, *following = chunk.split(b"\n")
-            line += head
-            for part in following:
-                self._take_line(bytes(line) + b"\n")
-                line = bytearray(part)
-            chunk = b""
-        if line:
-            self._take_line(bytes(line) + b"\n")
-        self._end(0)
+        """Sends the client's lines until there are no more; the answers to what is open may still come."""
+        for line in _split_lines(self._read_client()):
+            self._take_line(line if line.endswith(b"\n") else line + b"\n")
+        self.end(0)
 
-    def _read_chunk(self) -> bytes:
+    def _read_client(self) -> Iterator[bytes]:
+        yield self._already_read
         while True:
             try:
-                return os.read(self._wire.reads, CHUNK_BYTES)
+                chunk = os.read(self._wire.reads, CHUNK_BYTES)
             except BlockingIOError:  # the client made its pipe so
                 select.select([self._wire.reads], [], [])
+                continue
             except OSError:
-                return b""
+                return
+            if not chunk:
+                return
+            yield chunk
 
     def _take_line(self, line: bytes) -> None:
         """Notes what a line of the client means for a server to come, and sends it."""
@@ -184,32 +200,32 @@ class Relay:
                         return
                     line = json.dumps({**others, "id": number - self._offset}).encode() + b"\n"
             try:
-                if self._is_connected:
-                    self._link.sendall(line)
-                    return
+                self._link.sendall(line)
             except OSError:  # it is gone: the other thread hears of it, too
-                pass
-            self._unsent.append(line)
-            self._has_words.set()
+                self._unsent.append(line)
+                self._has_words.set()
 
-    def _pass_to_client(self) -> bool:
-        """Writes the server's lines until it is gone; returns whether it was asked to stop."""
-        line, is_stopped = bytearray(), False
-        while True:
-            try:
+    def _pass_to_client(self, link: socket.socket) -> bool:
+        """Writes a server's lines until it is gone; returns whether it was asked to stop."""
+        self._take_server(link)
+        if self._reading.ident is None:
+            self._reading.start()
+        is_stopped = False
+        for line in _split_lines(self._read_server()):
+            if line.startswith(STOPPING):
+                is_stopped = True
+            elif line.endswith(b"\n"):  # whole
+                self._deliver(line)
+        return is_stopped
+
+    def _read_server(self) -> Iterator[bytes]:
+        with suppress(OSError):
+            while True:
                 while not select.select([self._link], [], [], POLL_S)[0]:
                     self._end_if_orphaned()
-                chunk = self._link.recv(CHUNK_BYTES)
-            except OSError:
-                chunk = b""
-            if not chunk:
-                return is_stopped
-            head, *following = chunk.split(b"\n")
-            line += head
-            for part in following:
-                is_stopped = is_stopped or line == STOPPING
-                self._deliver(bytes(line) + b"\n")
-                line = bytearray(part)
+                if not (chunk := self._link.recv(CHUNK_BYTES)):
+                    return
+                yield chunk
 
     def _deliver(self, line: bytes) -> None:
         """Writes a line of the server, unless the client has it already."""
@@ -230,8 +246,7 @@ class Relay:
             message = json.loads(line)
             message["params"]["requestId"] += self._offset
             line = json.dumps(message).encode() + b"\n"
-        if not line.startswith(STOPPING):
-            self._write(line)
+        self._write(line)
 
     def _write(self, data: bytes) -> None:
         while data:
@@ -240,14 +255,13 @@ class Relay:
             except BlockingIOError:
                 select.select([], [self._wire.writes], [])
             except OSError:  # a client that no longer reads is gone
-                self._end(0)
+                self.end(0)
                 return
 
     def _lose_server(self) -> None:
         """Answers the calls that are lost with the server; all else is for the next one."""
         with self._sending:
             self._link.close()
-            self._is_connected = False
             self._offset = self._last_question
             self._losses_in_silence += 1
             lost = []
@@ -270,16 +284,10 @@ class Relay:
             repeated = [line for line in self._session if line not in waiting]
             repeated += [line for line in self._open.values() if line not in waiting and line not in repeated]
             is_greeted = self._handshake is not None and self._handshake not in self._open
-            if is_greeted and self._handshake is not None:
-                self._muted.add(self._handshake)
-            self._muted.update(
-                number
-                for number in map(_request_id, repeated)
-                if number is not None and number not in self._open
-            )
+            self._muted |= {json.loads(line).get("id") for line in repeated} - self._open.keys() - {None}
             with suppress(OSError):  # lost again: the next one is told the same
                 link.sendall(b"".join([*repeated, *waiting]))
-            self._link, self._is_connected = link, True
+            self._link = link
             listens = [number for number, line in self._open.items() if b'"toolsListChanged"' in line]
         told: list[dict[str, Any]] = [{"_meta": {_SUBSCRIPTION: number}} for number in listens]
         for params in [*told, *[{}] * is_greeted]:
@@ -290,20 +298,9 @@ class Relay:
         """Whether the client waits for a response, and not only for what may change."""
         return any(json.loads(line)["method"] != _LISTEN for line in list(self._open.values()))
 
-    def _end(self, status: int) -> None:
-        """Lets the server answer what it still can; then, or soon, the process ends."""
-        if self._status is not None:
-            return
-        self._status = status
-        timer = threading.Timer(END_WITHIN_S, leave, [status])
-        timer.daemon = True
-        timer.start()
-        with suppress(OSError):  # it is closed: there is no server now
-            self._link.shutdown(socket.SHUT_WR)
-
     def _end_if_orphaned(self) -> None:
         if os.getppid() != self._parent:
-            self._end(0)
+            self.end(0)
 
 
 def _changes_nothing(request: dict[str, Any]) -> bool:
@@ -313,9 +310,27 @@ def _changes_nothing(request: dict[str, Any]) -> bool:
     return request["method"] != "tools/call" or name in _READ_ONLY_TOOLS
 
 
-def _request_id(line: bytes) -> Id | None:
-    number: Id | None = json.loads(line).get("id")
-    return number
+def _split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Each line with its end, and what is left where the last one has none."""
+    line = bytearray()
+    for chunk in chunks:
+        head, *following = chunk.split(b"\n")
+        line += head
+        for part in following:
+            yield bytes(line) + b"\n"
+            line = bytearray(part)
+    if line:
+        yield bytes(line)
+
+
+def _report_no_server(problem: Exception) -> None:
+    sys.stderr.write(f"alita-mcp-server: no shared server ({problem}); serving this client alone\n")
+
+
+def _leave_soon(status: int) -> None:
+    timer = threading.Timer(END_WITHIN_S, leave, [status])
+    timer.daemon = True
+    timer.start()
 
 
 def leave(status: int) -> NoReturn:
