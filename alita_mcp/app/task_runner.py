@@ -81,21 +81,16 @@ class TaskRunner:
         person: PendingQuestions | None = None,
         reader: Maker | None = None,
         key: str = "",
-        uploads: Path | None = None,
     ) -> Job[Solution]:
         """Starts a run in the background; the job has the run's id. Cancelling the job stops the run.
 
-        `person` holds its questions; `reader` is who reads what the run sees of tools, None: a person who may see all;
-        the folder `uploads` is removed with the end of the run.
+        `person` holds its questions; `reader` is who reads what the run sees of tools, None: a person who may see all.
 
         Raises:
             UsageError: no model is configured, or too many tasks are under way.
         """
         if self._models is None:
             raise no_model_for_tasks(self.settings)
-        if uploads is not None and not request.files:
-            await _remove_folder(uploads)
-            uploads = None
         order = Order(
             id=secrets.token_hex(16),  # nobody can guess it
             tool="solve_task",
@@ -106,7 +101,6 @@ class TaskRunner:
                 "task": request.model_dump(mode="json"),
                 "identity": identity,
                 "reader": reader,
-                "uploads": None if uploads is None else str(uploads),
             },
         )
         if self._jobs.find_by_key(key, identity.owner) is None:
@@ -125,18 +119,14 @@ class TaskRunner:
         async def report(event: TaskEvent) -> None:
             await on_stage(event.text)
 
-        try:
-            return await self.solve(
-                TaskRequest.model_validate(said["task"]),
-                report,
-                ask=None if person is None else person_asker(person),
-                identity=ClientIdentity(*said["identity"]),
-                run=order.id,
-                shown=shown,
-            )
-        finally:
-            if said["uploads"] is not None:
-                await _remove_folder(Path(said["uploads"]))
+        return await self.solve(
+            TaskRequest.model_validate(said["task"]),
+            report,
+            ask=None if person is None else person_asker(person),
+            identity=ClientIdentity(*said["identity"]),
+            run=order.id,
+            shown=shown,
+        )
 
     async def solve(
         self,
@@ -230,9 +220,5 @@ async def _open_workspace(
         await anyio.to_thread.run_sync(workspace.fill, request.files, request.task)
         yield workspace
     finally:
-        await _remove_folder(folder)
-
-
-async def _remove_folder(folder: Path) -> None:
-    with anyio.CancelScope(shield=True):
-        await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mimetypes
 import tempfile
 from contextlib import suppress
@@ -65,16 +66,16 @@ def routes(site: Site) -> list[Route]:
             files = await anyio.to_thread.run_sync(_save_files, sent, uploads)
             task = _read_task(str(form.get("task", "")), files, app)
             task = task.model_copy(update={"makes_tools": "make" in request.state.principal.scopes})
-            job = await app.tasks.begin_task(task, identity=request.state.identity, uploads=uploads)
-        except BaseException:
+            job = await app.tasks.begin_task(task, identity=request.state.identity)
+            try:  # when it has begun it has copied the files
+                within_s = math.inf if files else None
+                await app.wait_for_job(job, on_stage, until=begun.wait, within_s=within_s)
+            except AlitaError:
+                if not begun.is_set():  # what happens later is said on the page of the run
+                    raise
+        finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(partial(rmtree, uploads, ignore_errors=True))
-            raise
-        try:
-            await app.wait_for_job(job, on_stage, until=begun.wait)
-        except AlitaError:
-            if not begun.is_set():  # what happens later is said on the page of the run
-                raise
         return RedirectResponse(f"/ui/ask/{job.id}", status_code=303)
 
     async def show_run(request: Request) -> Response:
