@@ -83,7 +83,7 @@ class Catalogue:
             self._db.row_factory = sqlite3.Row
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA foreign_keys = ON")
-        with self._local_transaction() as db:
+        with self._transaction(durable=False) as db:
             found = db.execute("PRAGMA user_version").fetchone()[0]
             refuse_newer_home(self.path.parent, found)
             is_mirror = bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'mirror'").fetchone())
@@ -302,7 +302,7 @@ class Catalogue:
 
     def reindex(self) -> int:
         """Makes the search index anew; returns how many tools can be found."""
-        with self._local_transaction() as db:
+        with self._transaction(durable=False) as db:
             return rebuild(db)
 
     def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
@@ -310,15 +310,9 @@ class Catalogue:
             return self._db.execute(query, values).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that changes the library."""
-        with self._local_transaction() as db:
-            yield db
-
-    @contextmanager
     def _addition(self) -> Iterator[sqlite3.Connection | Postgres]:
         """One transaction that adds to the journal and to the counts of use."""
-        with self._local_transaction(durable=False) as db:
+        with self._transaction(durable=False) as db:
             yield db
 
     def _trim(self, db: sqlite3.Connection | Postgres, added: int) -> None:
@@ -329,8 +323,8 @@ class Catalogue:
                 db.execute(statement, {"kept": CALLS_KEPT})
 
     @contextmanager
-    def _local_transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """One transaction of this file; a durable one survives a power cut once it is committed."""
+    def _transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """One transaction that changes the library; a durable one survives a power cut once it is committed."""
         with self._lock, translate_errors(self.path):
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")

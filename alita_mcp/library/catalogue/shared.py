@@ -79,7 +79,12 @@ class SharedCatalogue(Catalogue):
         self.catch_up()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """As `Catalogue` says; one that is not durable is of the mirror alone."""
+        if not durable:
+            with super()._transaction(durable=False) as db:
+                yield db
+            return
         thread = threading.get_ident()
         if thread in self._held:  # within another one: a part of it
             yield self._db
@@ -114,7 +119,7 @@ class SharedCatalogue(Catalogue):
         self._on_step("sent")
 
     def _take_in(self, connection: Connection) -> bool:
-        with self._local_transaction(durable=False) as db:
+        with self._transaction(durable=False) as db:
             changes = take_in(db, connection)
             self._trim(db, len(changes.get("journal", ())))
         return bool(changes.get("names"))
