@@ -343,7 +343,7 @@ class Jobs:
 
     async def _write_end(self, job: Job[T], outcome: T | None, failure: BaseException | None) -> None:
         """Ends a job whose work other servers can follow."""
-        raise NotImplementedError
+        job.end(outcome, failure)
 
     def _forget_old(self) -> None:
         now = time.monotonic()

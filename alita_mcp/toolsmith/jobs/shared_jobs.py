@@ -337,8 +337,8 @@ class SharedJobs(Jobs):
         """Has done again what servers that are gone were doing; ends what only they could do."""
         # What the queue counts as being done may be so though no server has it: the database went away between the two.
         doing, queued = (
-            f"EXISTS (SELECT FROM procrastinate_jobs WHERE lock = job.id AND status = '{status}')"
-            for status in ("doing", "todo")
+            f"EXISTS (SELECT FROM procrastinate_jobs WHERE lock = job.id AND status {stands})"
+            for stands in ("= 'doing'", "< 'doing'")
         )
         find = f"""
             SELECT id, tool, request IS NULL AS is_bound, server <> '' OR {doing} AS was_begun
@@ -360,7 +360,7 @@ class SharedJobs(Jobs):
                 seen = {row["id"]: seen.get(row["id"], 0) + 1 for row in found}
                 free = [row for row in found if seen[row["id"]] >= LOOKS or not row["was_begun"]]
                 ids = [row["id"] for row in free]
-                await self._query(drop, ids=ids)
+                await self._query(drop, ids=[row["id"] for row in free if row["was_begun"]])
                 await self._update(
                     f"id = ANY(%(ids)s) AND request IS NULL AND {_IS_FREE}", end, ids=ids, why=lost
                 )

@@ -50,7 +50,7 @@ VARIES = {
     "popped": "found = set(WORDS)\nreturn [found.pop() for _ in range(5)]",
     "printed": "return [repr(set(WORDS)), f'{set(WORDS)}', '%s' % set(WORDS)]",
     "longest": "return max({'aaa', 'bbb', 'ccc', 'ddd', 'eee', 'fff', 'ggg'}, key=len)",
-    "members": "return [each.value for each in {Color.RED, Color.GREEN, Color.BLUE, Color.PINK}]",
+    "members": "return [each.value for each in {*enum.Enum('Many', WORDS)}]",
     "pairs": "return [a for a, b in {(word, 1) for word in WORDS}]",
 }
 SAME = {

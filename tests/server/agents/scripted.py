@@ -234,7 +234,7 @@ class Serving:
     tasks: ScriptedTasks = field(init=False)
 
     def server(self) -> DualEraServer:
-        return build_server(self.settings, open_app=self._opened)
+        return build_server(self.settings, open_app=self._opened, state_key="k" * 43)
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[App]:

@@ -124,6 +124,8 @@ async def test_a_task_that_asks_is_answered_on_the_other_server(
                 second, "tools/call", name="solve_task", arguments={"task": "t"},
                 requestState=state, inputResponses=answers,
             )  # fmt: skip
+            if done["resultType"] == "task":
+                done = (await finished(second, done["taskId"]))["result"]
             assert done["structuredContent"]["answer"] == "said 2024"
             return
         while (known := await raw(second, "tasks/get", taskId=task["taskId"]))["status"] == "working":  # noqa: ASYNC110
