@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import anyio
-from anyio.abc import ByteStream
+from anyio.abc import ByteStream, SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 VERSION = "2026-07-28"
@@ -39,8 +40,13 @@ class Client:
         self._stream = stream
         self._reader = BufferedByteReceiveStream(stream)
         self._address = address
-        self.is_open = True
-        """False once the server has said that it closes the connection."""
+        self._is_kept = True
+
+    @property
+    def is_open(self) -> bool:
+        """False once the server has said that it closes the connection, or has done so while it was idle."""
+        idle = self._stream.extra(SocketAttribute.raw_socket)
+        return self._is_kept and not select.select([idle], [], [], 0)[0]
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The result of one `tools/call`.
@@ -72,7 +78,7 @@ class Client:
         head = (await self._reader.receive_until(b"\r\n\r\n", _MAX_HEAD)).decode("latin-1")
         status, *lines = head.split("\r\n")
         headers = dict(line.lower().split(": ", 1) for line in lines if line)
-        self.is_open = headers.get("connection") != "close"
+        self._is_kept = headers.get("connection") != "close"
         if "content-length" in headers:
             return int(status.split()[1]), await self._reader.receive_exactly(int(headers["content-length"]))
         # An event stream: its last event is the response.
