@@ -39,6 +39,7 @@ test-all: export ALITA_TEST_SEED := $(or $(ALITA_TEST_SEED),$(shell date +%s))
 test-all: lint component
 	@echo "ALITA_TEST_SEED=$(ALITA_TEST_SEED)"
 	$(PYTEST) --random-order --hypothesis-profile=new $(COVERAGE)
+	$(PYTEST) --store=postgres -m "not exhaustive" tests/server
 	$(MAKE) test-dependencies
 
 test-dependencies:

@@ -42,7 +42,7 @@ class Extent(Value):
     postgres_processors: int = 8
     max_connections: int = 100
     """PostgreSQL's own default."""
-    connections_each: int = 12
+    connections_each: int = 22
     """Most that one server opens."""
 
 
