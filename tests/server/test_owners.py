@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.library.catalogue.use import RAN_CODE
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.storage import Storage
+from alita_mcp.library.storage import open_storage
 from alita_mcp.owners import token_owner
 from alita_mcp.settings import Settings
 from tests.agent import talk
@@ -125,7 +125,8 @@ async def test_strangers_on_one_home_reach_nothing_of_each_other(
         named = [name for name in left if f"secret plan of {name} " in request]
         leaks += [f"one prompt has the tasks of {' and '.join(named)}"] if len(named) > 1 else []
     assert not leaks, "\n".join(leaks)
-    owners = {run.run: run.owner for run in await StoredRuns(Storage(home)).list(100)}
+    with open_storage(Settings(home=home)) as storage:
+        owners = {run.run: run.owner for run in await StoredRuns(storage).list(100)}
     assert owners == {traces.task: OWNERS[name] for name, traces in left.items()}
     async with open_library(Settings(home=home)) as library:
         ran = [row.detail.get("owner", "user") for row in library.journal(1_000, RAN_CODE)]

@@ -138,6 +138,17 @@ async def test_an_outcome_that_nobody_heard_is_found_on_another_server(postgres_
         assert (await second.begin(order("a"))).id != missed.id
 
 
+async def test_an_outcome_that_was_heard_where_it_was_made_is_no_answer_to_the_next_request(
+    postgres_url: str,
+) -> None:
+    async with serving(postgres_url, done) as first, serving(postgres_url, done) as second:
+        heard = await first.begin(order("a"))
+        assert await first.wait_for_outcome(heard, 30, nobody) == DONE
+        for jobs in (first, second):
+            assert (again := await jobs.begin(order("a"))).id != heard.id
+            assert await jobs.wait_for_outcome(again, 30, nobody) == DONE
+
+
 async def test_stopped_on_another_server_twice(postgres_url: str) -> None:
     began, cleaned = anyio.Event(), anyio.Event()
 

@@ -40,14 +40,14 @@ class Access:
         self._own = Principal(token_owner(token), OWN_SCOPES)
         self._tokens: TokenTable | None = None
         self._oauth: ResourceServer | None = None
-        if settings and settings.library_url and token is not None:
-            from alita_mcp.postgres.tokens import TokenTable
-
-            self._tokens = TokenTable(settings.library_url)
         if settings and (settings.oauth_issuer or settings.oauth_audience):
             from alita_mcp.server.transports.oauth import ResourceServer
 
             self._oauth = ResourceServer(settings)
+        if settings and settings.library_url and token is not None:
+            from alita_mcp.postgres.tokens import TokenTable
+
+            self._tokens = TokenTable(settings.library_url)
         self.routes: Sequence[Route] = self._oauth.routes if self._oauth else ()
         """Served without a token."""
 

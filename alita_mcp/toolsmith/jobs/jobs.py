@@ -107,7 +107,7 @@ class Job(Generic[T]):
     is_elsewhere: bool = False
     """Whether another server of a shared library works on it, or one will."""
     attempt: int = 0
-    """Of this server, whose work other servers can follow; 0: they do not know of it, or it is elsewhere."""
+    """Of this server, whose work other servers can follow or could; 0: they do not know of it, or it is elsewhere."""
 
     def end(self, outcome: T | None, failure: BaseException | None) -> None:
         """Ends it, for all that wait."""

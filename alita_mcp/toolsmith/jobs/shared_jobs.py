@@ -260,7 +260,7 @@ class SharedJobs(Jobs):
 
     async def _work(self, job_id: str) -> None:
         """Does a job that the queue gave to this server, unless another works on it; returns when it has ended."""
-        if (known := self._jobs.get(job_id)) is not None and known.attempt:
+        if (known := self._jobs.get(job_id)) is not None and known.attempt and known.finished is None:
             return  # it was silent, and goes on
         where = f"id = %(id)s AND request IS NOT NULL AND {_IS_FREE}"
         sets = "server = %(server)s, attempt = attempt + 1, questions = '[]'"
@@ -304,7 +304,7 @@ class SharedJobs(Jobs):
     async def _write_states(self, job: Job[Any]) -> None:
         """Writes how a job stands while it is done here."""
         written: Mapping[str, str] = {}
-        while attempt := job.attempt:
+        while job.finished is None and (attempt := job.attempt):
             if (state := encode_state(job)) != written:
                 with suppress(LibraryError):
                     sets = "stage = %(stage)s, questions = %(questions)s"
@@ -321,11 +321,11 @@ class SharedJobs(Jobs):
             "failure": None if failure is None else encode_failure(failure),
         }
         sets = "outcome = %(outcome)s, failure = %(failure)s, finished = now()"
-        while attempt := job.attempt:
+        while job.attempt:
             with suppress(LibraryError):
-                is_written = await self._update(_OURS, sets, id=job.id, attempt=attempt, **end)
-                job.is_elsewhere = not is_written and bool(await self._read([job.id]))
-                job.attempt = 0
+                is_written = await self._update(_OURS, sets, id=job.id, attempt=job.attempt, **end)
+                if not is_written and await self._read([job.id]):
+                    job.is_elsewhere, job.attempt = True, 0
                 break
             await anyio.sleep(1.0)
         if job.is_elsewhere:
