@@ -114,6 +114,7 @@ async def wait_in_call(
     if rounds >= MAX_ROUNDS:
         more = f"your person has more questions to answer than one call may ask; call {job.tool} with this job_id"
         return outcome.model_copy(update={"next": more})
+    await call.app.jobs.show_questions(job)
     state = RoundState(job=job.id, rounds=rounds + 1)
     requests: types.InputRequests = {each.key: elicit_request(each) for each in questions.next_round()}
     return types.InputRequiredResult(input_requests=requests, request_state=state.model_dump_json())

@@ -235,6 +235,9 @@ class Jobs:
     def take_no_more(self) -> None:
         """Ends that."""
 
+    async def show_questions(self, job: Job[Any]) -> None:
+        """Sees to it that the other servers know what a job asks before a client does, who may answer there."""
+
     async def find_job(self, job_id: str, tool: Tool | None = "synthesize_tool", *, owner: str) -> Job[Any]:
         """The owner's job of that id; with None whichever tool's it is.
 

@@ -179,6 +179,12 @@ class SharedJobs(Jobs):
                 await self._share(job)  # where that fails it goes on, and other servers do not know it
         return is_awaited or self._queue.is_stopping  # then others do what this server leaves
 
+    async def show_questions(self, job: Job[Any]) -> None:
+        """As `Jobs` says."""
+        if attempt := job.attempt:
+            with suppress(LibraryError):
+                await self._write_state(job, attempt, encode_state(job))
+
     async def cancel(self, job: Job[Any]) -> None:
         """As `Jobs` says; one that nobody has begun ends at once."""
         if not job.is_elsewhere:
@@ -307,11 +313,15 @@ class SharedJobs(Jobs):
         while job.finished is None and (attempt := job.attempt):
             if (state := encode_state(job)) != written:
                 with suppress(LibraryError):
-                    sets = "stage = %(stage)s, questions = %(questions)s"
-                    if not await self._update(_OURS, sets, id=job.id, attempt=attempt, **state):
+                    if not await self._write_state(job, attempt, state):
                         await self._refresh([job.id])
                     written = state
             await anyio.sleep(WRITE_EVERY_S)
+
+    async def _write_state(self, job: Job[Any], attempt: int, state: Mapping[str, str]) -> bool:
+        """Writes how a job stands; False where it is another server's now."""
+        sets = "stage = %(stage)s, questions = %(questions)s"
+        return bool(await self._update(_OURS, sets, id=job.id, attempt=attempt, **state))
 
     async def _write_end(self, job: Job[T], outcome: T | None, failure: BaseException | None) -> None:
         """As `Jobs` says, once it is written, as soon as the database is there; unless another server does it now."""

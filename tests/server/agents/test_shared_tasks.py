@@ -39,7 +39,7 @@ async def asks(work: Working) -> str:
 
 
 def two_servers(
-    settings: Settings, url: str, script: Script, *, elicit: bool | None = True
+    settings: Settings, url: str, script: Script, *, elicit: bool | None = True, answer_within_s: float = 0.1
 ) -> tuple[Serving, Serving]:
     """Two servers with homes of their own, whose runs are stored in one place."""
     runs = RunsInMemory()
@@ -50,7 +50,7 @@ def two_servers(
             settings_library=SecretStr(url),
             settings_prepare=False,
             settings_elicit=elicit,
-            settings_limits=FixedLimits(answer_within_s=0.1),
+            settings_limits=FixedLimits(answer_within_s=answer_within_s),
             runs=runs,
         )
         for name in ("a", "b")
@@ -60,12 +60,18 @@ def two_servers(
 
 @asynccontextmanager
 async def clients(
-    settings: Settings, url: str, script: Script, era: str = "modern", **options: Any
+    settings: Settings,
+    url: str,
+    script: Script,
+    era: str = "modern",
+    *,
+    answer_within_s: float = 0.1,
+    **options: Any,
 ) -> AsyncIterator[tuple[Client, Client]]:
     async with AsyncExitStack() as stack:
         first, second = [
             await stack.enter_async_context(connected(made.server(), era, **options))
-            for made in two_servers(settings, url, script)
+            for made in two_servers(settings, url, script, answer_within_s=answer_within_s)
         ]
         yield first, second
 
@@ -108,13 +114,15 @@ async def test_a_task_is_told_and_cancelled_by_the_other_server(
             await raw(second, "tasks/get", taskId="nobody's")
 
 
+@pytest.mark.parametrize("answer_within_s", [0.1, 20])
 async def test_a_task_that_asks_is_answered_on_the_other_server(
-    settings: Settings, postgres_url: str
+    settings: Settings, postgres_url: str, answer_within_s: float
 ) -> None:
     async def unused(_ctx: Any, _params: Any) -> types.ElicitResult:
         raise AssertionError
 
     options: dict[str, Any] = {"extensions": [advertise(EXTENSION)], "elicitation_callback": unused}
+    options["answer_within_s"] = answer_within_s
     async with clients(settings, postgres_url, asks, **options) as (first, second):
         task = await raw(first, "tools/call", name="solve_task", arguments={"task": "t"})
         if task["resultType"] == "input_required":  # its question came before the call was over
