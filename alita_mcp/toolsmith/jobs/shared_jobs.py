@@ -63,9 +63,8 @@ CLOSE_S = 1.0
 ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _ROW = "*, extract(epoch FROM now() - started) AS age"
 _OURS = "id = %(id)s AND attempt = %(attempt)s AND finished IS NULL"
-_IS_FREE = (
-    "finished IS NULL AND (server = '' OR server NOT IN (SELECT application_name FROM pg_stat_activity))"
-)
+_LIVES = "SELECT FROM pg_stat_activity WHERE server <> '' AND application_name = server"
+_IS_FREE = f"finished IS NULL AND NOT EXISTS ({_LIVES})"
 _LOST = LibraryError(
     "The server that worked on this job is gone.", hint="Make the call again, with the whole request."
 )
@@ -346,31 +345,28 @@ class SharedJobs(Jobs):
     async def see_to_free_jobs(self) -> None:
         """Has done again what servers that are gone were doing; ends what only they could do."""
         # What the queue counts as being done may be so though no server has it: the database went away between the two.
-        doing, queued = (
-            f"EXISTS (SELECT FROM procrastinate_jobs WHERE lock = job.id AND status {stands})"
-            for stands in ("= 'doing'", "< 'doing'")
-        )
+        stands = "FROM procrastinate_jobs q WHERE q.lock = job.id AND q.status"
         find = f"""
-            SELECT id, tool, request IS NULL AS is_bound, server <> '' OR {doing} AS was_begun
-            FROM job WHERE {_IS_FREE} AND ({doing} OR NOT {queued})
+            SELECT id, tool, server, request IS NULL AS is_bound, ARRAY(SELECT q.id {stands} = 'doing') AS doing
+            FROM job WHERE {_IS_FREE} AND (EXISTS (SELECT {stands} = 'doing') OR NOT EXISTS (SELECT {stands} < 'doing'))
         """
         forget = f"""
             WITH old AS (DELETE FROM job WHERE finished < now() - interval '{KEPT_SECONDS} s' RETURNING id)
             DELETE FROM procrastinate_jobs USING old WHERE lock = old.id
         """
-        drop = "DELETE FROM procrastinate_jobs WHERE lock = ANY(%(ids)s) AND status = 'doing'"
+        drop = "DELETE FROM procrastinate_jobs WHERE id = ANY(%(entries)s)"
         end, lost = "finished = now(), failure = %(why)s", encode_failure(_LOST)
-        is_migrated, seen = False, dict[str, int]()
+        is_migrated, seen = False, dict[tuple[Any, ...], int]()
         while True:
             try:
                 if not is_migrated:
                     await anyio.to_thread.run_sync(migrate_queue, self._database)
                     is_migrated = True
-                found = await self._query(find)
-                seen = {row["id"]: seen.get(row["id"], 0) + 1 for row in found}
-                free = [row for row in found if seen[row["id"]] >= LOOKS or not row["was_begun"]]
+                found = {(row["id"], row["server"], *row["doing"]): row for row in await self._query(find)}
+                seen = {begun: seen.get(begun, 0) + 1 for begun in found}
+                free = [row for begun, row in found.items() if seen[begun] >= LOOKS or not any(begun[1:])]
                 ids = [row["id"] for row in free]
-                await self._query(drop, ids=[row["id"] for row in free if row["was_begun"]])
+                await self._query(drop, entries=[entry for row in free for entry in row["doing"]])
                 await self._update(
                     f"id = ANY(%(ids)s) AND request IS NULL AND {_IS_FREE}", end, ids=ids, why=lost
                 )
