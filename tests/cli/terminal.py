@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import struct
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from tests.cli.conftest import PATIENCE_S
 
 ALITA = ("-m", "alita_mcp.cli.main")
+AGAIN_S = 10
 
 
 @dataclass
@@ -31,11 +33,20 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.handle, text.encode())
 
-    def end(self) -> tuple[int, str]:
-        """The exit status, and all that was shown."""
+    def end(self, again: str = "") -> tuple[int, str]:
+        """The exit status, and all that was shown.
+
+        Ctrl-C must be typed `again` by a person, too, where it comes just before CPython's blocking read: the
+        signal is seen, but not looked at until the read returns.
+        """
         try:
-            while piece := os.read(self.handle, 65_536):
-                self.said += piece
+            while True:
+                if again and not select.select([self.handle], [], [], AGAIN_S)[0]:
+                    self.type(again)
+                elif piece := os.read(self.handle, 65_536):
+                    self.said += piece
+                else:
+                    break
         except OSError:
             pass  # Linux says so when the other end is closed
         return self.process.wait(PATIENCE_S), self.said.decode("utf-8", "replace")

@@ -317,7 +317,7 @@ def test_whoever_ends_it_early_has_the_old_files_or_the_new_ones(
         with on_terminal(["setup", "--clients", "cursor"], environment, columns=200) as terminal:
             typed = ("n\n", "openai\n", "scripted\n", f"{KEY}\n")
             reply(terminal, *zip(QUESTIONS[:place], typed[:place], strict=True), (QUESTIONS[place], end))
-            status, shown = terminal.end()
+            status, shown = terminal.end(again=end)
             assert termios.tcgetattr(terminal.handle)[3] & termios.ECHO
     assert status == 130, shown
     assert "Traceback" not in shown
@@ -355,7 +355,7 @@ def test_a_server_that_says_nothing_can_be_left(
             reply(terminal, ("(not shown): ", "\n"))
             assert heard.wait(PATIENCE_S)
             terminal.type("\x03")
-            status, shown = terminal.end()
+            status, shown = terminal.end(again="\x03")
     assert (status, kept(home)) == (130, {})
     assert "Traceback" not in shown
 
