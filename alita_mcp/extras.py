@@ -25,7 +25,7 @@ DISTRIBUTION = "alita-mcp-server"
 
 PACKAGES: Mapping[Extra, Sequence[str]] = {
     "models": ("litellm",),
-    "search": ("model2vec", "numpy"),
+    "search": ("lancedb", "model2vec", "numpy", "pyarrow"),
     "team": ("procrastinate", "prometheus_client", "psycopg"),
     "web": ("lxml_html_clean", "protego", "pypdf", "trafilatura"),
 }

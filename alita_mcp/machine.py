@@ -81,7 +81,7 @@ def edge_error(failure: BaseException) -> BaseException:
 
 
 def find_cause(folder: Path) -> OSError | None:
-    """What a new file in a folder meets, if anything: SQLite does not say it."""
+    """What a new file in a folder meets, if anything: SQLite and LanceDB do not say it."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(_PROBE_BYTES))

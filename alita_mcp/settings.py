@@ -398,3 +398,8 @@ def whole_environment() -> dict[str, str]:
 def child_environment() -> dict[str, str]:
     """The environment for a server process that we start: ours without the settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("ALITA_")}
+
+
+def quiet_lancedb() -> None:
+    """Leaves lancedb's own log at errors unless the person chose otherwise; call it before lancedb is imported."""
+    os.environ.setdefault("LANCEDB_LOG", "error")

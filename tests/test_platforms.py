@@ -38,8 +38,9 @@ PLATFORMS: dict[str, Callable[[str], bool]] = {
     "Windows arm64": lambda tag: tag == "win_arm64",
 }
 WITHOUT_WHEEL = {
-    "macOS x86_64": {"cryptography"},
-    "Windows arm64": {"cryptography", "fastuuid", "litellm", "tiktoken"},
+    "Linux x86_64, musl": {"lancedb"},
+    "macOS x86_64": {"cryptography", "lancedb"},
+    "Windows arm64": {"cryptography", "fastuuid", "lancedb", "litellm", "pyarrow", "tiktoken"},
 }
 """What cannot be installed there without building it; `docs/platforms.md` says the same."""
 ELSEWHERE_ONLY = {"pywin32": "Windows"}

@@ -11,7 +11,7 @@ LEFTOVERS = {
     "model_records": "records of calibrated models",
     "memory.lance": "memories of tasks in LanceDB",
     "memory/fact": "quotations of web pages",
-    "vectors.lance": "vectors of tools in LanceDB",
+    "vectors.lance/vectors_*": "vectors of tools with their requests apart",
     "results": "results of calls",
     "responses": "answers of models",
     "web_pages": "pages of the web",

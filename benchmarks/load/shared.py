@@ -132,7 +132,7 @@ async def _publish(client: _Client) -> None:
         made = await client.call("synthesize_tool", {"job_id": made["job_id"]})
     if made.get("status") != "created":
         raise timing.ContenderFailed(f"the shared server did not publish the tool: {made}")
-    for _ in range(2):  # the first may be answered by words while the embedder is loaded
+    for _ in range(2):  # the first may be answered by words while LanceDB is loaded
         await client.call("search_capabilities", {"query": "add two integers"})
 
 

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
-from alita_mcp.errors import ExtraMissing, FileRefused, LibraryError, ModelError, UsageError
+from alita_mcp.errors import ExtraMissing, LibraryError, ModelError, UsageError
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.search import vector_file, vectors
-from alita_mcp.library.search.vector_file import VectorFile
+from alita_mcp.library.search import vectors
+from alita_mcp.library.search.vector_table import VectorTable
 from alita_mcp.library.search.vectors import unit
 from alita_mcp.library.words.documents import compose
 from alita_mcp.models.embedder_choice import choose_embedder, search_embedder
-from alita_mcp.models.embedding.interface import CheckedEmbedder, check_vectors
+from alita_mcp.models.embedding.interface import check_vectors
 from alita_mcp.models.embedding.model2vec import BUILT_IN
 from alita_mcp.settings import Settings
 from tests.library.factory import simple
@@ -144,24 +146,20 @@ async def test_a_text_that_the_embedder_refuses_keeps_no_other_tool_waiting(
     assert "found by its words only" in caplog.text
 
 
-async def test_damaged_vectors_are_made_anew(home: Path) -> None:
-    for again in (False, True):
-        async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
-            await finder.vectors_ready()
-            assert await best(finder, "kitten") == "feed_cat"
-        (file,) = (home / "vectors").glob("*.npz")
-        assert again or file.write_bytes(b"garbage")
-    assert file.read_bytes() != b"garbage"
-
-
-async def test_words_find_tools_while_the_disk_refuses_vectors(home: Path) -> None:
-    await anyio.Path(home).mkdir(exist_ok=True)
-    (home / "vectors").touch()
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["rows", "table", "a file in its place"])
+@pytest.mark.sample(1)
+async def test_damaged_vectors_are_made_anew(home: Path, damage: str) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
-        with pytest.raises(FileRefused, match="vectors"):
-            await finder.vectors_ready()
-        assert await best(finder, "clean a car") == "wash_car"
-        (home / "vectors").unlink()
+        await finder.vectors_ready()
+    (place,) = (home / "vectors.lance").glob("*.lance")
+    if damage == "rows":
+        for file in place.glob("data/*"):
+            file.write_bytes(b"garbage")
+    else:
+        shutil.rmtree(place)
+        place.mkdir() if damage == "table" else place.write_bytes(b"garbage")
+    async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
         await until_by_meaning(finder, "kitten")
         assert await best(finder, "kitten") == "feed_cat"
 
@@ -184,36 +182,73 @@ class _Narrow(ScriptedEmbedder):
         return [*unit(direction), 3.0]
 
 
-async def test_a_file_has_the_wanted_vectors_or_none_where_it_is_not_whole(home: Path) -> None:
-    path = home / "few.npz"
-    wanted = {"a": "1", "é": "2", "it's": "3"}
-    file = VectorFile(path, 4)
-    assert file.load(wanted) == ["a", "é", "it's"]
-    file.add({"a": "1", "é": "2"}, [unit([1.0, 0.0, 0.0, 0.0]), unit([0.0, 1.0, 0.0, 0.0])])
-    file.add({"it's": "3"}, [unit([0.0] * 4)])
-    assert file.nearest([1.0, 0.0, 0.0, 0.0], 2) == pytest.approx({"a": 1.0, "it's": 0.5})
-    assert VectorFile(path, 4).load({"a": "1", "b": "3", "é": "3"}) == ["b", "é"]
-    assert VectorFile(path, 3).load({"a": "1"}) == ["a"]
-    other = VectorFile(path, 4)
-    assert other.load({"é": "2"}) == []
-    assert other.nearest([1.0, 0.0, 0.0, 0.0], 2) == {"é": 0.0}
-    whole = path.read_bytes()
+async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_librarys(home: Path) -> None:
+    table = VectorTable(home / "vectors.lance", "zero", 4)
+    await table.open()
+    await table.write_vectors([("it's", "", unit([0.0] * 4))])
+    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1) == pytest.approx({"it's": 0.5})
+    with pytest.raises(ModelError, match="length 3"):
+        await table.nearest([1.0, 0.0, 0.0], 1)
+    table.close()
+    with pytest.raises(LibraryError):
+        await table.nearest([1.0, 0.0, 0.0, 0.0], 1)
+
+
+async def test_a_snapshot_answers_only_where_it_is_whole_and_has_the_wanted_rows(home: Path) -> None:
+    table = VectorTable(home / "vectors.lance", "few", 4)
+    await table.open()
+    await table.write_vectors(
+        [("a", "1", unit([1.0, 0.0, 0.0, 0.0])), ("é", "2", unit([0.0, 1.0, 0.0, 0.0]))]
+    )
+    await table.save_snapshot()
+    table.close()
+    wanted = {"a": "1", "é": "2"}
+    other = VectorTable(home / "vectors.lance", "few", 4)
+    for near in ({"a": "1"}, {**wanted, "b": "3"}, {"a": "1", "é": "3"}):
+        assert not other.load_snapshot(near)
+    assert other.load_snapshot(wanted)
+    assert await other.nearest([0.0, 1.0, 0.0, 0.0], 1) == {"é": 1.0}
+    assert not VectorTable(home / "vectors.lance", "few", 3).load_snapshot(wanted)
+    whole = (snapshot := home / "vectors.lance" / "few.npz").read_bytes()
     vectors = whole.index(b"\x00\x00\x80?")  # the first number of the first vector, 1.0
-    changed = whole[:vectors] + b"\x00\x00\x00@" + whole[vectors + 4 :]
-    for damaged in (whole[:-200], whole[:40], b"", b"none", changed):
-        path.write_bytes(damaged)
-        assert VectorFile(path, 4).load({"a": "1"}) == ["a"]
+    damaged = [
+        whole[:-200],
+        whole[:40],
+        b"",
+        b"none",
+        whole[:vectors] + b"\x00\x00\x00@" + whole[vectors + 4 :],
+    ]
+    for bytes_ in damaged:
+        snapshot.write_bytes(bytes_)
+        assert not VectorTable(home / "vectors.lance", "few", 4).load_snapshot(wanted)
+    snapshot.write_bytes(whole)
+    await table.remove()
+    assert not snapshot.exists()
 
 
-async def test_a_file_that_another_process_changes_for_long_is_left_alone(
+async def test_what_earlier_versions_were_made_of_is_not_kept_in_memory(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_file, "LOCK_TIMEOUT_S", 0.1)
-    await anyio.Path(home).mkdir(exist_ok=True)
-    async with VectorFile(home / "vectors" / "one.npz", 4).lock():
-        with pytest.raises(LibraryError, match=r"0\.1 s"):
-            async with VectorFile(home / "vectors" / "other.npz", 4).lock():
-                pass
+    import lancedb
+
+    sessions: list[Any] = []
+
+    async def connect(*place: Any, session: Any = None, **options: Any) -> lancedb.AsyncConnection:
+        session = session or lancedb.Session.default()
+        sessions.append(session)
+        return await connected(*place, session=session, **options)
+
+    connected = lancedb.connect_async
+    monkeypatch.setattr(lancedb, "connect_async", connect)
+    table = VectorTable(home / "vectors.lance", "grows", 4)
+    await table.open()
+    for number in range(5):
+        await table.write_vectors([(f"tool_{number}", "", unit([1.0] * 4))])
+        assert len(await table.read_hashes()) == number + 1
+        assert len(await table.nearest([1.0, 0.0, 0.0, 0.0], 9)) == number + 1
+    table.close()
+    (session,) = sessions
+    assert (session.approx_num_items, session.size_bytes < 10_000) == (0, True)  # else 50,000 for each write
 
 
 @pytest.mark.parametrize(
@@ -222,16 +257,6 @@ async def test_a_file_that_another_process_changes_for_long_is_left_alone(
 def test_answers_that_are_no_vectors_are_refused(answer: list[list[float]]) -> None:
     with pytest.raises(ModelError):
         check_vectors("an embedder", answer, 2)
-
-
-async def test_vectors_of_another_length_than_the_first_are_refused() -> None:
-    own = ScriptedEmbedder(length=8)
-    embedder = CheckedEmbedder(own)
-    await embedder.embed(["a"])
-    own._length = 9
-    for texts in (["a"], ["a", "b"]):
-        with pytest.raises(ModelError, match="length 9 after one of length 8"):
-            await embedder.embed(texts)
 
 
 def test_settings_name_the_embedder(tmp_path: Path) -> None:
@@ -257,7 +282,7 @@ async def test_the_setting_reaches_the_library(home: Path) -> None:
 async def test_packages_that_cannot_be_imported_leave_search_by_words(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.setitem(sys.modules, "lancedb", None)
     async with opened(home, ScriptedEmbedder()) as finder:
         assert await best(finder, "clean a car") == "wash_car"
         with pytest.raises(ExtraMissing):

@@ -22,7 +22,7 @@ from alita_mcp.settings import Settings
 
 _ABOUT = "SELECT 1 FROM document_text t JOIN document d ON d.id = t.rowid WHERE document_text MATCH ? LIMIT 1"
 _KNOWN = "SELECT name FROM document WHERE name IN (SELECT value FROM json_each(?))"
-VECTORS = "vectors"
+VECTORS = "vectors.lance"
 """The folder of vectors, beside the catalogue."""
 
 
@@ -99,7 +99,7 @@ class Finder:
         """Returns when every tool has its vector; at once without an embedder.
 
         Raises:
-            AlitaError: the embedder or the disk failed.
+            AlitaError: the embedder or the table failed.
         """
         if self._vectors is not None:
             await self._vectors.ready()
@@ -107,3 +107,5 @@ class Finder:
     def close(self) -> None:
         """Closes the files."""
         self._reader.close()
+        if self._vectors is not None and not self._is_of_team:
+            self._vectors.close()

@@ -1,6 +1,7 @@
-"""Vectors of tools, brought up to date when a search needs them, and their cosines to a need.
+"""Vectors of tools in LanceDB, brought up to date when a search needs them, and their cosines to a need.
 
-Everything here is derived. While the embedder is away, or vectors are being made, searches go by words.
+Everything here is derived: a table that fails twice is removed and made anew. While the embedder is away, or the table
+is being filled, searches go by words.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 
@@ -17,16 +19,16 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from alita_mcp.errors import AlitaError, ModelError
+from alita_mcp.errors import AlitaError, FileRefused, LibraryError, ModelError
 from alita_mcp.library.search.reader import SearchReader
-from alita_mcp.library.search.vector_file import VectorFile
+from alita_mcp.library.search.vector_table import TableBusy, VectorTable
 from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder, Vector
 from alita_mcp.models.litellm.backoff import Patience
 
 NEAREST = 50
 TOOLS_AT_ONCE = 256
 FIRST_PATIENCE_S, PATIENCE_S = 5.0, 2.0
-"""How long a search waits for vectors before it goes by words; the first one of a process loads the embedder."""
+"""How long a search waits for vectors before it goes by words; the first one of a process imports LanceDB."""
 PAUSES = Patience(first_pause_s=4.0, max_pause_s=60.0)
 """How long searches go by words after a failure; longer with each one in a row."""
 MOST_DOUBLED = 10
@@ -62,7 +64,7 @@ class VectorIndex:
         self._tasks = tasks
         self._reader = reader
         self._pauses = pauses
-        self._file: VectorFile | None = None
+        self._table: VectorTable | None = None
         self._scale = 1.0
         """Brings cosines to the spread of the built-in table."""
         self._is_behind = True
@@ -79,52 +81,66 @@ class VectorIndex:
     async def cosines(self, need: str) -> Mapping[str, float] | None:
         """Cosines of the nearest tools, on the scale of the built-in table. None: search by words.
 
-        That is so while the embedder is away or slow, the disk refuses, or the vectors are not complete. A search that
+        That is so while the embedder is away or slow, the table fails, or the vectors are not complete. A search that
         waited for it in vain spares the next ones the wait, for a pause that grows.
         """
         if anyio.current_time() < self._rests_until:
             return None
         try:
-            with anyio.fail_after(PATIENCE_S if self._file else FIRST_PATIENCE_S):
-                file = await self.ready()
+            with anyio.fail_after(PATIENCE_S if self._table else FIRST_PATIENCE_S):
+                table = await self.ready()
                 (vector,) = await self._embedder.embed([need])
+                near = await table.nearest(unit(vector), NEAREST)
         except (AlitaError, TimeoutError) as failure:
-            pause_s = self._pauses.pause(min(self._failures, MOST_DOUBLED), None)
-            self._rests_until = anyio.current_time() + pause_s
-            self._failures += 1
-            _log.warning(
-                "Search goes by words for a while: %s", str(failure) or "the embedder takes too long."
-            )
+            await self._rest(failure)
             return None
         self._failures = 0
-        near = file.nearest(unit(vector), NEAREST)
         return {name: cosine * self._scale for name, cosine in near.items()}
 
-    async def ready(self) -> VectorFile:
-        """The vectors, once every tool has one.
+    async def ready(self) -> VectorTable:
+        """The table, once every tool has its vector.
 
         Raises:
-            AlitaError: the embedder or the disk failed.
+            AlitaError: the embedder or the table failed.
         """
-        while self._is_behind or self._work is not None or self._file is None:
+        while self._is_behind or self._work is not None or self._table is None:
             if self._work is None:
                 self._is_behind, self._failure, self._work = False, None, anyio.Event()
                 self._tasks.start_soon(self._update, self._work)
             await self._work.wait()
             if self._failure is not None:
                 raise self._failure
-        return self._file
+        return self._table
+
+    def close(self) -> None:
+        """Closes the files."""
+        if self._table is not None:
+            self._table.close()
+
+    async def _rest(self, failure: Exception) -> None:
+        """Has searches go by words for a while; a table that failed is opened again then, and at last made anew."""
+        self._rests_until = anyio.current_time() + self._pauses.pause(min(self._failures, MOST_DOUBLED), None)
+        _log.warning("Search goes by words for a while: %s", str(failure) or "the embedder takes too long.")
+        if (
+            self._table
+            and isinstance(failure, LibraryError)
+            and not isinstance(failure, TableBusy | FileRefused)
+        ):
+            self._is_behind = True
+            self.close()
+            if self._failures:
+                with suppress(LibraryError):
+                    await self._table.remove()
+        self._failures += 1
 
     async def _update(self, done: anyio.Event) -> None:
-        """Brings the vectors up to date with the tools."""
+        """Brings the vectors up to date with the tools; one process of a library at a time."""
         try:
-            file = self._file = self._file or await self._find_file()
+            table = await self._find_table()
             wanted = await anyio.to_thread.run_sync(self._reader.read_hashes)
-            if await anyio.to_thread.run_sync(file.load, wanted):
-                async with file.lock():
-                    lacking = await anyio.to_thread.run_sync(file.load, wanted)  # another process was faster
-                    for at in range(0, len(lacking), TOOLS_AT_ONCE):
-                        await self._add_vectors(file, lacking[at : at + TOOLS_AT_ONCE])
+            has_all = not table.is_open and await anyio.to_thread.run_sync(table.load_snapshot, wanted)
+            if not has_all:
+                await self._update_rows(table, wanted)
             self._rests_until = 0.0
         except AlitaError as failure:
             self._is_behind, self._failure = True, failure
@@ -132,14 +148,29 @@ class VectorIndex:
             self._work = None
             done.set()
 
-    async def _add_vectors(self, file: VectorFile, names: Sequence[str]) -> None:
-        found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
-        vectors = await self._embed_tools([texts for _, texts in found.values()])
-        hashes = {name: digest for name, (digest, _) in found.items()}
-        await anyio.to_thread.run_sync(file.add, hashes, vectors)
+    async def _update_rows(self, table: VectorTable, wanted: Mapping[str, str]) -> None:
+        if not table.is_open:
+            await table.open()
+        async with table.lock():
+            there = await table.read_hashes()
+            await table.delete(there.keys() - wanted.keys())
+            lacking = [name for name, digest in wanted.items() if there.get(name) != digest]
+            for at in range(0, len(lacking), TOOLS_AT_ONCE):
+                names = lacking[at : at + TOOLS_AT_ONCE]
+                found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
+                vectors = await self._embed_tools([texts for _, texts in found.values()])
+                await table.write_vectors(
+                    [
+                        (name, digest, vector)
+                        for (name, (digest, _)), vector in zip(found.items(), vectors, strict=True)
+                    ]
+                )
+            await table.save_snapshot()
 
-    async def _find_file(self) -> VectorFile:
-        """The file of the embedder, not read yet; notes how wide its cosines spread, too."""
+    async def _find_table(self) -> VectorTable:
+        """The table of the embedder, which also says how wide its cosines spread; not opened yet."""
+        if self._table is not None:
+            return self._table
         from statistics import fmean  # loads numbers of many kinds, for an embedder's first use
 
         texts = [text for pair in PARAPHRASES for text in pair]
@@ -150,7 +181,8 @@ class VectorIndex:
         length, name = len(vectors[0]), self._embedder.name
         words = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[-40:]
         digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-        return VectorFile(self._folder / f"tools_{words}_{digest}_{length}.npz", length)
+        self._table = VectorTable(self._folder, f"tools_{words}_{digest}_{length}", length)
+        return self._table
 
     async def _embed_tools(self, tools: Sequence[Sequence[str]]) -> list[Vector]:
         """The vector of each tool; where the embedder refuses all texts together, it is given one tool at a time."""

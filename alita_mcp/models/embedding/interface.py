@@ -54,14 +54,27 @@ def check_vectors(name: str, answer: Any, texts: int) -> list[Vector]:
 _HINT = "Use another ALITA_EMBEDDER."
 
 
+def check_length(name: str, vector: Vector, length: int) -> Vector:
+    """The vector, if it is of that length.
+
+    Raises:
+        ModelError: it is of another one: the model behind the name has changed.
+    """
+    if len(vector) != length:
+        raise ModelError(
+            f"The embedder {name!r} answered a vector of length {len(vector)} after one of length {length}.",
+            hint="One name must stand for one model: check ALITA_EMBEDDER and its base URL.",
+        )
+    return vector
+
+
 class CheckedEmbedder:
-    """Embedder whose results are checked: what comes out of `embed` are vectors of one length or a `ModelError`."""
+    """Embedder whose results are checked: what comes out of `embed` are vectors or a `ModelError`."""
 
     def __init__(self, embedder: Embedder, patience_s: float = PATIENCE_S) -> None:
         self.name = embedder.name
         self._embedder = embedder
         self._patience_s = patience_s
-        self._length = 0
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """One vector for each text."""
@@ -75,15 +88,5 @@ class CheckedEmbedder:
                 f"The embedder {self.name!r} failed: {type(failure).__name__}.", hint=_HINT
             ) from failure
         if len(texts) == 1:
-            vectors = check_vectors(self.name, answer, 1)
-        else:
-            vectors = await anyio.to_thread.run_sync(check_vectors, self.name, answer, len(texts))
-        for vector in vectors[:1]:
-            self._length = self._length or len(vector)
-            if len(vector) != self._length:
-                raise ModelError(
-                    f"The embedder {self.name!r} answered a vector of length {len(vector)} after one of length "
-                    f"{self._length}.",
-                    hint="One name must stand for one model: check ALITA_EMBEDDER and its base URL.",
-                )
-        return vectors
+            return check_vectors(self.name, answer, 1)
+        return await anyio.to_thread.run_sync(check_vectors, self.name, answer, len(texts))
