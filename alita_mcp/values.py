@@ -25,9 +25,12 @@ Schema = dict[str, Any]
 
 
 class Value(BaseModel):
-    """A frozen value; unknown fields are refused. What models read of one is a field's description: quick to load."""
+    """A frozen value; unknown fields are refused. What models read of one is a field's description: quick to load.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Its validator is built at its first use, for a client waits for the server's first list of tools.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Source(Value):

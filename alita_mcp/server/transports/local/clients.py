@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 from filelock import BaseFileLock, FileLock, Timeout
 from mcp.server.lowlevel import Server
@@ -249,7 +250,7 @@ async def wait_for_end(
         except OSError:  # uninstalled
             return ""
 
-    stamp, status = read_stamp(), 0
+    status = 0
 
     async with anyio.create_task_group() as waiting:
 
@@ -259,13 +260,15 @@ async def wait_for_end(
             clients.stop()
 
         waiting.start_soon(end_on_signal)
+        stamp = await to_thread.run_sync(read_stamp)  # while the first client is served
         while not clients.stop_asked.is_set():
             with anyio.move_on_after(look_every_s):
                 await clients.news.wait()
+            stamp_now = await to_thread.run_sync(read_stamp)
             app, now = server.shared.current, anyio.current_time()
             if not clients.is_empty or (app is not None and app.jobs.is_busy):
                 clients.idle_since = now
-            elif now - clients.idle_since >= idle_s or read_stamp() != stamp:
+            elif now - clients.idle_since >= idle_s or stamp_now != stamp:
                 break
         waiting.cancel_scope.cancel()
     return status

@@ -132,7 +132,8 @@ def program_stamp() -> str:
     package = Path(alita_mcp.__path__[0])
     newest = package.parent.stat().st_mtime_ns
     if (package.parent / "pyproject.toml").is_file():  # a checkout: its files change without an installation
-        newest = max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
+        files = (entry for folder, _, _ in os.walk(package) for entry in os.scandir(folder))
+        newest = max(entry.stat().st_mtime_ns for entry in files if entry.name.endswith(".py"))
     return f"{alita_mcp.__version__} {package} {newest}"
 
 

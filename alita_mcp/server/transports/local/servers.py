@@ -33,7 +33,7 @@ PROGRAM = ("-m", "alita_mcp.server.transports.local.process")
 START_WITHIN_S = 60.0
 """How long a new server may take until it listens; after it this process serves its client alone."""
 STOP_WITHIN_S = 5.0
-RETRY_S = 0.02
+RETRY_S = 0.005
 LOST_RACE_S = 2.0
 """How soon a server is started again if the last one ended because another was first; twice as late each time."""
 POLL_S = 0.4
