@@ -12,7 +12,7 @@ import anyio
 import anyio.abc
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from alita_mcp.server.transports.local.endpoint import STOPPING, Endpoint, proof
+from alita_mcp.server.transports.local.endpoint import Endpoint, proof
 from tests.server.processes import PATIENCE_S
 
 MAX_LINE = 64_000_000
@@ -44,11 +44,6 @@ class Link:
 
     async def die(self) -> None:
         """Ends the connection as `kill -9` does."""
-        await self.stream.aclose()
-
-    async def stop(self) -> None:
-        """Ends the connection as a server that a person stopped."""
-        await self.stream.send(STOPPING + b"\n")
         await self.stream.aclose()
 
     async def at_end(self) -> bool:

@@ -33,7 +33,6 @@ from alita_mcp.server.transports.local.endpoint import (
     HELLO_WITHIN_S,
     MAX_HELLO,
     MAX_QUESTION,
-    STOPPING,
     Endpoint,
     Refused,
     check_peer,
@@ -66,7 +65,7 @@ class LocalClients:
         self._endpoint = endpoint
         self._home = home
         self._pages = pages
-        self._connected: dict[LocalClient, tuple[socket.socket, Polled]] = {}
+        self._connected: dict[LocalClient, socket.socket] = {}
         self._since = time.time()
         self.stop_asked = anyio.Event()
         """Somebody asked the server to end."""
@@ -115,9 +114,7 @@ class LocalClients:
                     listener.close()
                     lock.release()  # the next server need not wait for the end of this one
                     self._closed.set()
-            for raw, link in list(self._connected.values()):
-                if self.stop_asked.is_set():
-                    connections.start_soon(_announce_stop, link)  # which one may not read
+            for raw in list(self._connected.values()):
                 with suppress(OSError):
                     raw.shutdown(socket.SHUT_RD)
 
@@ -211,7 +208,7 @@ class LocalClients:
         self, raw: socket.socket, link: Polled, client: LocalClient, already_read: bytes
     ) -> None:
         LOCAL_CLIENT.set(client)
-        self._connected[client] = raw, link
+        self._connected[client] = raw
         try:
             await serve_lines(self._server, link, already_read)
         finally:
@@ -302,11 +299,6 @@ def memory_bytes(process: int | Literal["self"] = "self") -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-async def _announce_stop(link: Polled) -> None:
-    with suppress(OSError, anyio.BusyResourceError):
-        await link.send(STOPPING + b"\n")
 
 
 async def _receive_line(link: Polled, at_most: int) -> tuple[bytes, bytes]:

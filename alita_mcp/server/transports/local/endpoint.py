@@ -33,8 +33,6 @@ HELLO_WITHIN_S = 10.0
 MAX_HELLO = 4_096
 MAX_QUESTION = 65_536
 """Bytes of the second line of whoever connects: its proof and its question."""
-STOPPING = b'{"alita":"stopping"}'
-"""The last line of a server that was asked to stop: its clients need no other one until they ask something."""
 HAS_UNIX_SOCKETS = sys.platform != "win32"
 """Elsewhere the server listens on a loopback port, whose number stands in a private file."""
 FAMILY = socket.AF_UNIX if HAS_UNIX_SOCKETS else socket.AF_INET

@@ -2,7 +2,8 @@
 
 Standard library only: it weighs a few megabytes and starts at once. The client notices nothing when the server ends:
 the relay connects to another one, repeats the handshake and all requests that change nothing, and answers the others
-with an error that says what happened. Where there can be no shared server, its own process serves behind it.
+with an error that says what happened. Another one is started when its client waits for it or says something. Where
+there can be no shared server, its own process serves behind it.
 """
 
 from __future__ import annotations
@@ -19,13 +20,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from alita_mcp.server.transports.greeting import Id, greet
-from alita_mcp.server.transports.local.endpoint import (
-    OFF,
-    STOPPING,
-    SWITCH,
-    Refused,
-    find_endpoint,
-)
+from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Refused, find_endpoint
 from alita_mcp.server.transports.local.servers import POLL_S, Launcher
 from alita_mcp.server.transports.wire import Wire, end_on_signals
 
@@ -42,7 +37,7 @@ _CLOSED = b'"error":{"code":-32000,"message":"Connection closed"}}\n'
 _LISTEN = "subscriptions/listen"
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _MAX_LOSSES = 3
-"""A request that as many servers did not survive gets an error; a client that says nothing sees no more of them."""
+"""A request that as many servers did not survive gets an error."""
 _LOST = (
     "The alita server ended while this call was under way, and another one has taken its place. What the call had "
     "published or written by then is kept; whether it got so far is not known. Search or list again, then repeat it."
@@ -88,8 +83,6 @@ class Relay:
         self._unsent: list[bytes] = []
         self._losses: dict[Id, int] = {}
         """How many servers ended while a request was open."""
-        self._losses_in_silence = 0
-        """How many ended since the client's last line."""
         self._session: list[bytes] = []
         """What a client of the 2025 protocols said for as long as it stays: its handshake and subscriptions."""
         self._handshake: Id | None = None
@@ -107,16 +100,11 @@ class Relay:
         link = self._find_server()
         end_on_signals(self.end)
         while self._here is None:
-            is_stopped = self._pass_to_client(link)
+            self._pass_to_client(link)
             if self._status is not None:
                 leave(self._status)
             self._lose_server()
-            is_missed = not is_stopped and self._losses_in_silence < _MAX_LOSSES
-            while not (is_missed or self._waits_for_server() or self._has_words.wait(POLL_S)):
-                self._end_if_orphaned()
-                if self._status is not None:
-                    leave(self._status)
-            link = self._find_server()
+            link = self._await_server() or self._find_server()
         end_on_signals(leave)  # nothing is open yet, so nothing needs a clean-up
         self._passing = threading.Thread(target=self._pass_to_client, args=[link], daemon=True)
         self._passing.start()
@@ -152,6 +140,16 @@ class Relay:
         self._at_end = lambda _status: None  # who asked before it serves gets its answers
         return link
 
+    def _await_server(self) -> socket.socket | None:
+        """A link to a server that was started for others; None as soon as this client needs one."""
+        while self._launcher and not (self._waits_for_server() or self._has_words.wait(POLL_S)):
+            self._end_if_orphaned()
+            if self._status is not None:
+                leave(self._status)
+            with suppress(OSError, Refused):
+                return self._launcher.find_server("mcp")
+        return None
+
     def _pass_to_server(self) -> None:
         """Sends the client's lines until there are no more; the answers to what is open may still come."""
         for line in _split_lines(self._read_client()):
@@ -178,7 +176,6 @@ class Relay:
         with suppress(ValueError, RecursionError):
             message = json.loads(line)
         with self._sending:
-            self._losses_in_silence = 0
             match message:
                 case {"method": str() as method, "id": int() | str() as number} if not isinstance(
                     number, bool
@@ -205,18 +202,14 @@ class Relay:
                 self._unsent.append(line)
                 self._has_words.set()
 
-    def _pass_to_client(self, link: socket.socket) -> bool:
-        """Writes a server's lines until it is gone; returns whether it was asked to stop."""
+    def _pass_to_client(self, link: socket.socket) -> None:
+        """Writes a server's lines until it is gone."""
         self._take_server(link)
         if self._reading.ident is None:
             self._reading.start()
-        is_stopped = False
         for line in _split_lines(self._read_server()):
-            if line.startswith(STOPPING):
-                is_stopped = True
-            elif line.endswith(b"\n"):  # whole
+            if line.endswith(b"\n"):  # whole
                 self._deliver(line)
-        return is_stopped
 
     def _read_server(self) -> Iterator[bytes]:
         with suppress(OSError):
@@ -263,7 +256,6 @@ class Relay:
         with self._sending:
             self._link.close()
             self._offset = self._last_question
-            self._losses_in_silence += 1
             lost = []
             for number, line in self._open.items():
                 request = json.loads(line)

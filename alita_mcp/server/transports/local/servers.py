@@ -73,6 +73,13 @@ class Launcher:
                 **flags,
             )
 
+    def find_server(self, want: Want, **question: Any) -> socket.socket:
+        """A connection to the server where it runs; see `connect`."""
+        link = connect(self._endpoint, want, **question)
+        link.settimeout(None)
+        self._process = None
+        return link
+
     def wait_for_server(self, want: Want, **question: Any) -> socket.socket:
         """A connection to the server, started if it is not there; see `connect`.
 
@@ -84,10 +91,7 @@ class Launcher:
         started, patience_s = time.monotonic(), LOST_RACE_S
         while time.monotonic() < give_up:
             with suppress(ConnectionError, FileNotFoundError):
-                link = connect(self._endpoint, want, **question)
-                link.settimeout(None)
-                self._process = None
-                return link
+                return self.find_server(want, **question)
             status = None if self._process is None else self._process.poll()
             if status is not None and status > 0:
                 raise Refused(f"it ended with exit status {status}")
