@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.to_thread
 
-from alita_mcp.app.version_verifier import StepBack, VersionVerifier
+from alita_mcp.app.version_verifier import VersionVerifier
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.background import background
 from alita_mcp.library.library import Library
@@ -22,8 +22,8 @@ from alita_mcp.sandbox.workers.pooled import PooledSandbox
 
 BEGINS_AFTER_S = 1.0
 """A client that just started a server has its first questions answered before."""
-STEPS_BACK_S = 0.1
-"""How long each case of a proof waits for the calls under way; the gates count time."""
+LOOK_EVERY_S = 0.1
+"""How often it looks whether calls are under way."""
 LOADED_LATER = ("alita_mcp.toolsmith.toolsmith", "alita_mcp.app.code_runner")
 """What no list of tools waits for."""
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Preparation:
-    """Preparation of one process's sandbox and of the starter tools for it, which steps back behind calls."""
+    """Preparation of one process's sandbox and of the starter tools for it, which lets calls go first."""
 
     def __init__(self, library: Library, sandbox: Sandbox, verifier: VersionVerifier) -> None:
         self._library = library
@@ -44,7 +44,7 @@ class Preparation:
     async def report(self, on_stage: ReportStage) -> AsyncIterator[None]:
         """Reports how far the sandbox is prepared while the block, a call that may wait for it, runs.
 
-        What is done in the background steps back behind it.
+        Meanwhile no proof begins in the background.
         """
         self._calls += 1
         try:
@@ -68,19 +68,19 @@ class Preparation:
             for module in LOADED_LATER:
                 await anyio.to_thread.run_sync(importlib.import_module, module)
             sandbox = await self._verifier.choose_sandbox()
-            await self.prove_starters(step_back=self._step_back)
+            await self.prove_starters(in_background=True)
             if isinstance(sandbox, PooledSandbox):
                 await sandbox.warm_up()
         except Exception as problem:  # noqa: BLE001 - unrequested work must not end the server
             log.info("Not everything could be prepared: %s", problem)
 
     async def prove_starters(
-        self, on_stage: ReportStage = ignore_stage, *, step_back: StepBack | None = None
+        self, on_stage: ReportStage = ignore_stage, *, in_background: bool = False
     ) -> dict[str, str]:
         """Proves the starter tools that can be called, one after the other, and returns the results.
 
         Those that passed in this kind of sandbox are left out; of the others an empty text says that they do now, any
-        other why not. Steps back as `VersionVerifier.verify_here`.
+        other why not. In the background each waits until no call is under way.
 
         Raises:
             SandboxUnavailable: no sandbox works here.
@@ -97,18 +97,12 @@ class Preparation:
             entry = entries[name]
             if not entry.callable_now or kind in entry.sandboxes or self._verifier.why_not(entry.manifest):
                 continue
-            if step_back is not None:
-                while self._calls:  # noqa: ASYNC110 - unrequested work may begin a little later
-                    await anyio.sleep(STEPS_BACK_S)
+            while in_background and self._calls:  # noqa: ASYNC110 - unrequested work may begin a little later
+                await anyio.sleep(LOOK_EVERY_S)
             try:
                 stored = await self._library.read(name)
-                await self._verifier.verify_here(stored, on_stage=on_stage, step_back=step_back)
+                await self._verifier.verify_here(stored, on_stage=on_stage, in_background=in_background)
                 found[name] = ""
             except ToolUnavailable as failure:
                 found[name] = failure.message
         return found
-
-    async def _step_back(self) -> None:
-        with anyio.move_on_after(STEPS_BACK_S):
-            while self._calls:  # noqa: ASYNC110 - as above
-                await anyio.sleep(STEPS_BACK_S / 10)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 Lacks = Callable[[Grants], list[str]]
 """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
-StepBack = Callable[[], Awaitable[None]]
-"""Lets the calls under way go first."""
 
 
 class VersionPlace(NamedTuple):
@@ -37,22 +36,17 @@ class VersionPlace(NamedTuple):
 
 
 class _Proof(NestedSandbox):
-    """Gates of one version, run once for all that wait for it; tells them how many of its cases have run.
+    """Gates of one version, run once for all that wait for it; tells them how many of its cases have run."""
 
-    While no call waits for it, its cases run one at a time, and step back behind all calls.
-    """
-
-    def __init__(self, sandbox: Sandbox, stored: StoredVersion, step_back: StepBack | None) -> None:
+    def __init__(self, sandbox: Sandbox, stored: StoredVersion) -> None:
         super().__init__(sandbox, 0)
         self._code, self._name, self._examples = stored.code, stored.manifest.name, stored.examples
-        self._step_back = step_back
-        self._turn = anyio.Lock()
         self._done = 0
+        self.at_once = anyio.CapacityLimiter(1)
+        """How many of its cases run at once: one, until a call waits for it."""
         self.lock = anyio.Lock()
         """Held by who runs the gates."""
         self.stage = SharedStage()
-        self.is_wanted = False
-        """Whether a call waits for it, or did."""
 
     async def begin(self, depth: int) -> None:
         """Begins to count, `depth` calls deep."""
@@ -61,12 +55,8 @@ class _Proof(NestedSandbox):
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in its turn; see the interface."""
-        if self._step_back is None or self.is_wanted:
+        async with self.at_once:
             result = await super().run(job, broker)
-        else:
-            async with self._turn:
-                await self._step_back()
-                result = await super().run(job, broker)
         self._done += job.code == self._code
         await self._report_cases()
         return result
@@ -146,12 +136,12 @@ class VersionVerifier:
         depth: int = 0,
         on_stage: ReportStage = ignore_stage,
         *,
-        step_back: StepBack | None = None,
+        in_background: bool = False,
     ) -> VersionPlace:
         """Where a version runs, once it has passed its gates in this kind of sandbox: else they run now.
 
-        `depth` calls led to the one that asks, and wait for it. With `step_back` nobody asks: its cases wait for that,
-        until a call wants the version too.
+        `depth` calls led to the one that asks, and wait for it. In the background its cases run one at a time, until a
+        call wants the version too.
 
         Raises:
             ToolUnavailable: the version fails its gates here.
@@ -166,8 +156,9 @@ class VersionVerifier:
             return VersionPlace(sandbox, self._environments[key])
         evidence = self._library.tools.evidence(manifest.name, manifest.version)
         if sandbox.kind not in evidence:
-            proof = self._proofs.setdefault(key, _Proof(sandbox, stored, step_back))
-            proof.is_wanted |= step_back is None
+            proof = self._proofs.setdefault(key, _Proof(sandbox, stored))
+            if not in_background:
+                proof.at_once.total_tokens = math.inf
             async with background() as tasks:
                 tasks.start_soon(proof.stage.follow, on_stage)
                 async with proof.lock:
