@@ -49,39 +49,43 @@ def hold_lock(path: Path, timeout_s: float) -> Iterator[None]:
     Raises:
         LibraryError: another process did not release it in time, or it is no file that can be locked.
     """
-    from filelock import Timeout
-
-    try:
+    with _translate_errors(path, timeout_s):
         lock = file_lock(path).acquire(timeout=timeout_s, poll_interval=POLL_S)
-    except Timeout as busy:
-        raise LibraryError(
-            f"{path} has been locked by another process for {timeout_s:g} s.", hint="Try again in a moment."
-        ) from busy
-    except OSError as error:
-        raise unusable(path, error) from error
     with lock:
         yield
 
 
 @asynccontextmanager
 async def wait_for_lock(path: Path, timeout_s: float, poll_s: float = POLL_S) -> AsyncIterator[None]:
-    """Holds a lock file while the block runs, without a thread that waits for it; tries it every `poll_s`.
-
-    Raises:
-        TimeoutError: another process did not release it in time.
-    """
+    """Holds a lock file as `hold_lock` does, without a thread that waits for it; tries it every `poll_s`."""
     from filelock import Timeout
 
-    lock = file_lock(path)
-    with anyio.fail_after(timeout_s):
+    lock, until = file_lock(path), anyio.current_time() + timeout_s
+    with _translate_errors(path, timeout_s):
         while True:
             try:
                 held_lock = lock.acquire(timeout=0)
                 break
             except Timeout:
+                if anyio.current_time() >= until:
+                    raise
                 await anyio.sleep(poll_s)
     with held_lock:
         yield
+
+
+@contextmanager
+def _translate_errors(path: Path, timeout_s: float) -> Iterator[None]:
+    from filelock import Timeout
+
+    try:
+        yield
+    except Timeout as busy:
+        raise LibraryError(
+            f"{path} has been locked by another process for {timeout_s:g} s.", hint="Try again in a moment."
+        ) from busy
+    except OSError as error:
+        raise unusable(path, error) from error
 
 
 class Owner:

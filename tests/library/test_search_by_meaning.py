@@ -152,7 +152,8 @@ async def test_a_text_that_the_embedder_refuses_keeps_no_other_tool_waiting(
 async def test_damaged_vectors_are_made_anew(home: Path, damage: str) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
         await finder.vectors_ready()
-    (place,) = (home / "vectors.lance").glob("*.lance")
+    (place,), (snapshot,) = (list((home / "vectors.lance").glob(each)) for each in ("*.lance", "*.npz"))
+    snapshot.unlink()
     if damage == "rows":
         for file in place.glob("data/*"):
             file.write_bytes(b"garbage")
@@ -182,48 +183,49 @@ class _Narrow(ScriptedEmbedder):
         return [*unit(direction), 3.0]
 
 
-async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_librarys(home: Path) -> None:
-    table = VectorTable(home / "vectors.lance", "zero", 4)
-    await table.open()
-    await table.write_vectors([("it's", "", unit([0.0] * 4))])
-    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1) == pytest.approx({"it's": 0.5})
-    with pytest.raises(ModelError, match="length 3"):
-        await table.nearest([1.0, 0.0, 0.0], 1)
-    table.close()
+async def test_words_find_tools_while_the_disk_refuses_vectors(home: Path) -> None:
+    await anyio.Path(home).mkdir(exist_ok=True)
+    (home / "vectors.lance").touch()
+    async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
+        with pytest.raises(LibraryError, match="vectors"):
+            await finder.vectors_ready()
+        assert await best(finder, "clean a car") == "wash_car"
+        (home / "vectors.lance").unlink()
+        await until_by_meaning(finder, "kitten")
+        assert await best(finder, "kitten") == "feed_cat"
+
+
+async def test_table_and_snapshot_have_the_wanted_vectors_or_none_where_they_are_not_whole(
+    home: Path,
+) -> None:
+    folder = home / "vectors.lance"
+    wanted = {"a": "1", "é": "2", "it's": "3"}
+    table = VectorTable(folder, "few", 4)
+    assert table.load_snapshot(wanted) == await table.load(wanted) == ["a", "é", "it's"]
+    await table.write_vectors({"a": "1", "é": "2"}, [unit([1.0, 0.0, 0.0, 0.0]), unit([0.0, 1.0, 0.0, 0.0])])
+    await table.write_vectors({"it's": "3"}, [unit([0.0] * 4)])
     with pytest.raises(LibraryError):
-        await table.nearest([1.0, 0.0, 0.0, 0.0], 1)
+        await table.write_vectors({"short": "4"}, [[1.0]])
+    with pytest.raises(ModelError, match="length 3"):
+        table.nearest([1.0, 0.0, 0.0], 1)
+    assert table.nearest([1.0, 0.0, 0.0, 0.0], 2) == pytest.approx({"a": 1.0, "it's": 0.5})
 
+    other = VectorTable(folder, "few", 4)
+    changed = {"a": "1", "b": "3", "é": "3"}
+    assert other.load_snapshot(changed) == await other.load(changed) == ["b", "é"]
+    assert table.load_snapshot({"é": "2"}) == ["é"]  # the snapshot is that of the last who opened the table
+    for near in (await other.load({"é": "2"}), other.load_snapshot({"é": "2"})):
+        assert near == []
+        assert other.nearest([1.0, 0.0, 0.0, 0.0], 2) == {"é": 0.0}
+    assert VectorTable(folder, "few", 3).load_snapshot({"é": "2"}) == ["é"]
 
-async def test_a_snapshot_answers_only_where_it_is_whole_and_has_the_wanted_rows(home: Path) -> None:
-    table = VectorTable(home / "vectors.lance", "few", 4)
-    await table.open()
-    await table.write_vectors(
-        [("a", "1", unit([1.0, 0.0, 0.0, 0.0])), ("é", "2", unit([0.0, 1.0, 0.0, 0.0]))]
-    )
-    await table.save_snapshot()
-    table.close()
-    wanted = {"a": "1", "é": "2"}
-    other = VectorTable(home / "vectors.lance", "few", 4)
-    for near in ({"a": "1"}, {**wanted, "b": "3"}, {"a": "1", "é": "3"}):
-        assert not other.load_snapshot(near)
-    assert other.load_snapshot(wanted)
-    assert await other.nearest([0.0, 1.0, 0.0, 0.0], 1) == {"é": 1.0}
-    assert not VectorTable(home / "vectors.lance", "few", 3).load_snapshot(wanted)
-    whole = (snapshot := home / "vectors.lance" / "few.npz").read_bytes()
+    await other.load({"a": "1"})
+    whole = (snapshot := folder / "few.npz").read_bytes()
     vectors = whole.index(b"\x00\x00\x80?")  # the first number of the first vector, 1.0
-    damaged = [
-        whole[:-200],
-        whole[:40],
-        b"",
-        b"none",
-        whole[:vectors] + b"\x00\x00\x00@" + whole[vectors + 4 :],
-    ]
-    for bytes_ in damaged:
-        snapshot.write_bytes(bytes_)
-        assert not VectorTable(home / "vectors.lance", "few", 4).load_snapshot(wanted)
-    snapshot.write_bytes(whole)
-    await table.remove()
-    assert not snapshot.exists()
+    garbled = whole[:vectors] + b"\x00\x00\x00@" + whole[vectors + 4 :]
+    for damaged in (whole[:-200], whole[:40], b"", b"none", garbled):
+        snapshot.write_bytes(damaged)
+        assert other.load_snapshot({"a": "1"}) == ["a"]
 
 
 async def test_what_earlier_versions_were_made_of_is_not_kept_in_memory(
@@ -241,14 +243,15 @@ async def test_what_earlier_versions_were_made_of_is_not_kept_in_memory(
     connected = lancedb.connect_async
     monkeypatch.setattr(lancedb, "connect_async", connect)
     table = VectorTable(home / "vectors.lance", "grows", 4)
-    await table.open()
+    await table.load({})
     for number in range(5):
-        await table.write_vectors([(f"tool_{number}", "", unit([1.0] * 4))])
-        assert len(await table.read_hashes()) == number + 1
-        assert len(await table.nearest([1.0, 0.0, 0.0, 0.0], 9)) == number + 1
-    table.close()
-    (session,) = sessions
-    assert (session.approx_num_items, session.size_bytes < 10_000) == (0, True)  # else 50,000 for each write
+        await table.write_vectors({f"tool_{number}": ""}, [unit([1.0] * 4)])
+        assert len(table.nearest([1.0, 0.0, 0.0, 0.0], 9)) == number + 1
+    for session in sessions:
+        assert (session.approx_num_items, session.size_bytes < 10_000) == (
+            0,
+            True,
+        )  # else 50,000 for each write
 
 
 @pytest.mark.parametrize(

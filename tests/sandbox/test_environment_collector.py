@@ -138,7 +138,10 @@ async def test_an_environment_that_another_process_keeps_locked_is_an_error(
     folder = home / "environments" / ".uses" / "trusting"
     folder.mkdir(parents=True)
     cache = EnvironmentCache(store, Uses(home, "trusting", lock_seconds=0.1))
-    with FileLock(folder / "abc.lock"), pytest.raises(SandboxError, match="has locked"):
+    with (
+        FileLock(folder / "abc.lock"),
+        pytest.raises(SandboxError, match="has been locked by another process"),
+    ):
         await cache.obtain("abc", tar)
 
 

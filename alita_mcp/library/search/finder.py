@@ -107,5 +107,3 @@ class Finder:
     def close(self) -> None:
         """Closes the files."""
         self._reader.close()
-        if self._vectors is not None and not self._is_of_team:
-            self._vectors.close()

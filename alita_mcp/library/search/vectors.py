@@ -1,7 +1,6 @@
 """Vectors of tools in LanceDB, brought up to date when a search needs them, and their cosines to a need.
 
-Everything here is derived: a table that fails twice is removed and made anew. While the embedder is away, or the table
-is being filled, searches go by words.
+Everything here is derived. While the embedder is away, or vectors are being made, searches go by words.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 
@@ -19,9 +17,9 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from alita_mcp.errors import AlitaError, FileRefused, LibraryError, ModelError
+from alita_mcp.errors import AlitaError, ModelError
 from alita_mcp.library.search.reader import SearchReader
-from alita_mcp.library.search.vector_table import TableBusy, VectorTable
+from alita_mcp.library.search.vector_table import VectorTable
 from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder, Vector
 from alita_mcp.models.litellm.backoff import Patience
 
@@ -90,9 +88,13 @@ class VectorIndex:
             with anyio.fail_after(PATIENCE_S if self._table else FIRST_PATIENCE_S):
                 table = await self.ready()
                 (vector,) = await self._embedder.embed([need])
-                near = await table.nearest(unit(vector), NEAREST)
+                near = table.nearest(unit(vector), NEAREST)
         except (AlitaError, TimeoutError) as failure:
-            await self._rest(failure)
+            pause_s = self._pauses.pause(min(self._failures, MOST_DOUBLED), None)
+            self._rests_until = anyio.current_time() + pause_s
+            self._failures += 1
+            reason = str(failure) or "the embedder takes too long."
+            _log.warning("Search goes by words for a while: %s", reason)
             return None
         self._failures = 0
         return {name: cosine * self._scale for name, cosine in near.items()}
@@ -112,35 +114,16 @@ class VectorIndex:
                 raise self._failure
         return self._table
 
-    def close(self) -> None:
-        """Closes the files."""
-        if self._table is not None:
-            self._table.close()
-
-    async def _rest(self, failure: Exception) -> None:
-        """Has searches go by words for a while; a table that failed is opened again then, and at last made anew."""
-        self._rests_until = anyio.current_time() + self._pauses.pause(min(self._failures, MOST_DOUBLED), None)
-        _log.warning("Search goes by words for a while: %s", str(failure) or "the embedder takes too long.")
-        if (
-            self._table
-            and isinstance(failure, LibraryError)
-            and not isinstance(failure, TableBusy | FileRefused)
-        ):
-            self._is_behind = True
-            self.close()
-            if self._failures:
-                with suppress(LibraryError):
-                    await self._table.remove()
-        self._failures += 1
-
     async def _update(self, done: anyio.Event) -> None:
-        """Brings the vectors up to date with the tools; one process of a library at a time."""
+        """Brings the vectors up to date with the tools."""
         try:
-            table = await self._find_table()
+            table = self._table = self._table or await self._find_table()
             wanted = await anyio.to_thread.run_sync(self._reader.read_hashes)
-            has_all = not table.is_open and await anyio.to_thread.run_sync(table.load_snapshot, wanted)
-            if not has_all:
-                await self._update_rows(table, wanted)
+            if await anyio.to_thread.run_sync(table.load_snapshot, wanted):
+                async with table.lock():
+                    lacking = await table.load(wanted)
+                    for at in range(0, len(lacking), TOOLS_AT_ONCE):
+                        await self._add_vectors(table, lacking[at : at + TOOLS_AT_ONCE])
             self._rests_until = 0.0
         except AlitaError as failure:
             self._is_behind, self._failure = True, failure
@@ -148,29 +131,13 @@ class VectorIndex:
             self._work = None
             done.set()
 
-    async def _update_rows(self, table: VectorTable, wanted: Mapping[str, str]) -> None:
-        if not table.is_open:
-            await table.open()
-        async with table.lock():
-            there = await table.read_hashes()
-            await table.delete(there.keys() - wanted.keys())
-            lacking = [name for name, digest in wanted.items() if there.get(name) != digest]
-            for at in range(0, len(lacking), TOOLS_AT_ONCE):
-                names = lacking[at : at + TOOLS_AT_ONCE]
-                found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
-                vectors = await self._embed_tools([texts for _, texts in found.values()])
-                await table.write_vectors(
-                    [
-                        (name, digest, vector)
-                        for (name, (digest, _)), vector in zip(found.items(), vectors, strict=True)
-                    ]
-                )
-            await table.save_snapshot()
+    async def _add_vectors(self, table: VectorTable, names: Sequence[str]) -> None:
+        found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
+        vectors = await self._embed_tools([texts for _, texts in found.values()])
+        await table.write_vectors({name: digest for name, (digest, _) in found.items()}, vectors)
 
     async def _find_table(self) -> VectorTable:
-        """The table of the embedder, which also says how wide its cosines spread; not opened yet."""
-        if self._table is not None:
-            return self._table
+        """The table of the embedder, not read yet; notes how wide its cosines spread, too."""
         from statistics import fmean  # loads numbers of many kinds, for an embedder's first use
 
         texts = [text for pair in PARAPHRASES for text in pair]
@@ -181,8 +148,7 @@ class VectorIndex:
         length, name = len(vectors[0]), self._embedder.name
         words = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[-40:]
         digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-        self._table = VectorTable(self._folder, f"tools_{words}_{digest}_{length}", length)
-        return self._table
+        return VectorTable(self._folder, f"tools_{words}_{digest}_{length}", length)
 
     async def _embed_tools(self, tools: Sequence[Sequence[str]]) -> list[Vector]:
         """The vector of each tool; where the embedder refuses all texts together, it is given one tool at a time."""

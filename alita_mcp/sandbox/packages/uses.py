@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict, ValidationError
 
-from alita_mcp.errors import SandboxError
+from alita_mcp.errors import LibraryError, SandboxError
 from alita_mcp.file_locks import is_lock_held, wait_for_lock
 from alita_mcp.values import Value
 
@@ -146,12 +146,8 @@ class Uses:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 await stack.enter_async_context(wait_for_lock(file, self._lock_seconds))
-            except TimeoutError as late:
-                raise SandboxError(
-                    f"Another process has locked {file} for {self._lock_seconds:g} s."
-                ) from late
-            except OSError as problem:
-                raise SandboxError(f"{file} cannot be locked: {problem}.") from problem
+            except (LibraryError, OSError) as problem:
+                raise SandboxError(f"Environments cannot be locked: {problem}") from problem
             yield
 
     def _lock_file(self, digest: str) -> Path:

@@ -27,7 +27,7 @@ import anyio
 import platformdirs
 from anyio import to_thread
 
-from alita_mcp.errors import SandboxUnavailable
+from alita_mcp.errors import LibraryError, SandboxUnavailable
 from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.sandbox.interface import Progress
@@ -127,14 +127,9 @@ class CompiledFiles:
                             await self._compile(component)
                             found = await find()
                     tasks.cancel_scope.cancel()
-        except TimeoutError as stuck:
+        except (LibraryError, OSError, RuntimeError) as problem:
             raise SandboxUnavailable(
-                f"Another process has been preparing Python for {2 * self._most_seconds:g} s.",
-                hint=f"Find the process that holds {self.folder / LOCK}, and end it.",
-            ) from stuck
-        except (OSError, RuntimeError) as problem:
-            raise SandboxUnavailable(
-                f"Python could not be prepared for this machine: {problem}.",
+                f"Python could not be prepared for this machine: {problem}",
                 hint=f"{self.folder} must be writable, on a file system that has locks.",
             ) from problem
         if found is None:
