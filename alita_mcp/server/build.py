@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import anyio
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -17,26 +13,31 @@ from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from alita_mcp import __version__
+from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, agent_tools_to_list
+from alita_mcp.server.agents.research_web import handle_research_web
+from alita_mcp.server.agents.solve_task import handle_solve_task
 from alita_mcp.server.client.announcer import Announcer, subscribe, unsubscribe
+from alita_mcp.server.dispatcher import Dispatcher
 from alita_mcp.server.instructions import instructions
+from alita_mcp.server.resources import Resources
 from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.shared_app import OpenApp, SharedApp
+from alita_mcp.server.sources import OwnTools
 from alita_mcp.server.tasks import Tasks
+from alita_mcp.server.tools.definitions import META_DEFINITIONS, name_domains
+from alita_mcp.server.tools.library_tools import LibraryTools
+from alita_mcp.server.tools.meta_tools import META_HANDLERS
 from alita_mcp.settings import wants_traces
 from alita_mcp.tracing import start_tracing, trace_work
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.context import Context
-    from alita_mcp.server.parts import Parts
     from alita_mcp.server.sources import ToolSource
     from alita_mcp.settings import Settings
 
 SERVER_NAME = "alita"
 _LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list")
-
-P = TypeVar("P")
-R = TypeVar("R")
 
 
 class DualEraServer(Server[Any]):
@@ -73,27 +74,9 @@ def build_server(
     `open_app` replaces the App that `settings` describe; the extra sources are served after the library's own.
     `state_key` seals the state that clients carry from one request to the next; without one, no other server reads it.
     """
-    loading = anyio.Lock()
-    parts: Parts | None = None
-
-    def load_parts() -> Parts:
-        nonlocal parts
-        from alita_mcp.server.parts import Parts
-
-        parts = parts or Parts(shared, tasks, announcer, settings, extra_sources)
-        return parts
-
-    async def get_parts() -> Parts:
-        """The parts behind the methods; the first request loads them in a thread, so that no greeting waits."""
-        if parts is None:
-            async with loading:
-                await _import_in_thread("alita_mcp.server.parts")
-        return parts or load_parts()
 
     @asynccontextmanager
     async def open_real_app() -> AsyncIterator[App]:
-        await get_parts()  # first: two threads that import the same modules could wait for each other
-        await _import_in_thread("alita_mcp.app")
         from alita_mcp.app import open_app
         from alita_mcp.server.tools.admission import admit
 
@@ -106,18 +89,14 @@ def build_server(
     shared = SharedApp(open_app or open_real_app, announcer)
     tasks = Tasks(lambda: shared.tasks, error_result)
 
-    def late(
-        method: Callable[[Parts], Callable[[Context, P], Awaitable[R]]],
-    ) -> Callable[[Context, P], Awaitable[R]]:
-        """A handler that passes each request to a method of the parts."""
-
-        async def handler(ctx: Context, params: P) -> R:
-            return await method(parts or await get_parts())(ctx, params)
-
-        return handler
-
-    def input_schema(name: str) -> Mapping[str, Any] | None:
-        return (parts or load_parts()).tools.input_schema(name)
+    own = OwnTools(
+        (*META_DEFINITIONS, *AGENT_DEFINITIONS),
+        {**META_HANDLERS, "solve_task": handle_solve_task, "research_web": handle_research_web},
+        listed=[*META_HANDLERS, *agent_tools_to_list(settings)],
+        describe=lambda tool: name_domains(tool, shared.domains),
+    )
+    tools = Dispatcher((own, LibraryTools(shared), *extra_sources), shared, tasks, announcer)
+    resources = Resources(shared)
 
     async def set_level(_ctx: Context, _params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Old clients ask for protocol logging; ours goes to stderr whatever they say."""
@@ -130,24 +109,20 @@ def build_server(
         instructions=instructions(settings.home),
         lifespan=shared.lifespan,
         cache_hints=dict.fromkeys(_LISTS, CacheHint(ttl_ms=0, scope="private")),
-        get_tool_input_schema=input_schema,
-        on_list_tools=late(lambda loaded: loaded.tools.list_tools),
-        on_list_resources=late(lambda loaded: loaded.resources.list_resources),
-        on_list_resource_templates=late(lambda loaded: loaded.resources.list_templates),
-        on_read_resource=late(lambda loaded: loaded.resources.read_resource),
+        get_tool_input_schema=tools.input_schema,
+        on_list_tools=tools.list_tools,
+        on_list_resources=resources.list_resources,
+        on_list_resource_templates=resources.list_templates,
+        on_read_resource=resources.read_resource,
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
         on_subscriptions_listen=announcer,
     )
     server.shared = shared
-    call_tool = late(lambda loaded: loaded.tools.call_tool)
-    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, tools.call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
 
-    async def resume(ctx: Context, task_id: str) -> None:
-        await (parts or await get_parts()).tools.resume_task(ctx, task_id)
-
-    tasks.install(server, resume)
+    tasks.install(server, tools.resume_task)
     security = RequestStateSecurity(keys=[state_key]) if state_key else RequestStateSecurity.ephemeral()
     sealing = RequestStateBoundary(security, default_audience=SERVER_NAME)
     if wants_traces():
@@ -156,8 +131,3 @@ def build_server(
     tracing = server.middleware if wants_traces() else []
     server.middleware[:] = [*tracing, shared.middleware, shared.timeouts.middleware, sealing]
     return server
-
-
-async def _import_in_thread(module: str) -> None:
-    if module not in sys.modules:
-        await anyio.to_thread.run_sync(importlib.import_module, module)

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 OpenApp = Callable[[], "AbstractAsyncContextManager[App]"]
 CLOSE_SECONDS = 2.0
 """How long the App may take to close when the server ends; clients kill after a little more."""
-OPENS_AFTER_S = 0.1
-"""How long the first response has the process to itself, if no request waits for the App."""
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +36,6 @@ class _Opening:
     """One opening of the App, from its start to the end of the App."""
 
     is_retry: bool
-    wanted: anyio.Event = field(default_factory=anyio.Event)
     settled: anyio.Event = field(default_factory=anyio.Event)
     """The App is open, or its opening failed."""
     ending: anyio.Event = field(default_factory=anyio.Event)
@@ -93,7 +90,6 @@ class SharedApp:
         """Returns when the App is open or cannot be opened."""
         self._open_soon()
         if self._opening is not None:
-            self._opening.wanted.set()
             await self._opening.settled.wait()
 
     def _open_soon(self) -> None:
@@ -144,7 +140,6 @@ class SharedApp:
                 finally:
                     if self._opening is not None:
                         self._opening.ending.set()
-                        self._opening.wanted.set()
                         self._opening.scope.deadline = anyio.current_time() + CLOSE_SECONDS
                     self._tasks.cancel_scope.cancel()
         finally:
@@ -154,10 +149,6 @@ class SharedApp:
         """Opens the App in a task of its own; shielded, so that it closes in peace when the server ends."""
         with opening.scope:
             try:
-                with anyio.move_on_after(OPENS_AFTER_S):
-                    await opening.wanted.wait()
-                if opening.ending.is_set():
-                    return
                 async with self._open_app() as app:
                     unsubscribe = app.library.on_change(self._announcer.record_change)
                     opening.app = app

@@ -107,28 +107,10 @@ def test_the_entry_loads_nothing_but_the_standard_library_before_it_takes_stdout
     assert added - sys.stdlib_module_names == {"alita_mcp"}
 
 
-def test_what_answers_methods_is_loaded_behind_the_greeting(tmp_path: Path) -> None:
-    program = IMPORTED.replace(", alita_mcp.app", "").replace(
-        "sorted(sys.modules)", 'sorted(m.replace(".", "/") for m in sys.modules)'
-    )
-    loaded = modules_after(program, tmp_path)
-    late = (
-        "server/parts",
-        "server/dispatcher",
-        "server/definitions",
-        "synthesis",
-        "library",
-        "verification",
-        "app",
-    )
-    assert "alita_mcp/server/build" in loaded
-    assert not [name for name in loaded if name.startswith(tuple(f"alita_mcp/{part}" for part in late))]
-
-
 def test_a_list_of_tools_waits_for_nothing_that_makes_tools_runs_code_or_works_on_tasks(
     tmp_path: Path,
 ) -> None:
-    program = IMPORTED.replace(", alita_mcp.app", ", alita_mcp.app.app, alita_mcp.server.parts").replace(
+    program = IMPORTED.replace(", alita_mcp.app", ", alita_mcp.app.app").replace(
         "sorted(sys.modules)", 'sorted(m.replace(".", "/") for m in sys.modules)'
     )
     loaded = modules_after(program, tmp_path)
