@@ -504,6 +504,7 @@ def test_clients_share_one_skill_which_goes_with_the_last_of_them(alita: Alita, 
     assert not (machine / ".agents").exists()
 
 
+@pytest.mark.process
 def test_what_clients_start_imports_nothing_from_the_project_in_which_they_start_it(
     alita: Alita, tmp_path: Path
 ) -> None:

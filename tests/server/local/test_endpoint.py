@@ -139,6 +139,7 @@ def test_a_path_too_long_for_a_socket_is_refused(user: User, monkeypatch: pytest
         user.endpoint()
 
 
+@pytest.mark.process
 def test_all_processes_of_a_user_have_one_key_that_nobody_else_can_read(user: User) -> None:
     path = user.folder / "key"
     program = f"""if True:
