@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import anyio
 import pytest
@@ -338,7 +339,13 @@ def test_processes_share_the_work_of_embedding_and_one_that_is_killed_leaves_the
     assert sum(count - 1 for count in times.values()) <= vectors.TOOLS_AT_ONCE
 
 
-async def test_a_large_library_is_searched_by_meaning_too(home: Path) -> None:
+async def test_a_large_library_is_searched_by_meaning_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "TOOLS_AT_ONCE", 20)
+    write = mock.create_autospec(VectorTable.write_vectors, side_effect=VectorTable.write_vectors)
+    monkeypatch.setattr(VectorTable, "write_vectors", write)
     async with opened(home, choose_embedder(BUILT_IN), many(1_000) | TOOLS) as finder:
         await finder.vectors_ready()
         assert await best(finder, "my kitten") == "feed_cat"
+        assert write.await_count < 10  # each time all of it, so not for each of 50 batches

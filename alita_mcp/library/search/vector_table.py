@@ -46,6 +46,11 @@ class VectorTable:
         self._snapshot = folder / f"{name}.npz"
         """All rows once more, which a search reads without LanceDB and its 125 MB."""
 
+    @property
+    def count(self) -> int:
+        """How many tools have their vectors."""
+        return len(self._rows[0])
+
     def load_snapshot(self, wanted: Mapping[str, str]) -> list[str]:
         """Reads the vectors of these names and hashes; returns the names of those that the snapshot lacks.
 

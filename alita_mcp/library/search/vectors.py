@@ -121,9 +121,7 @@ class VectorIndex:
             wanted = await anyio.to_thread.run_sync(self._reader.read_hashes)
             if await anyio.to_thread.run_sync(table.load_snapshot, wanted):
                 async with table.lock():
-                    lacking = await table.load(wanted)
-                    for at in range(0, len(lacking), TOOLS_AT_ONCE):
-                        await self._add_vectors(table, lacking[at : at + TOOLS_AT_ONCE])
+                    await self._add_vectors(table, await table.load(wanted))
             self._rests_until = 0.0
         except AlitaError as failure:
             self._is_behind, self._failure = True, failure
@@ -131,10 +129,18 @@ class VectorIndex:
             self._work = None
             done.set()
 
-    async def _add_vectors(self, table: VectorTable, names: Sequence[str]) -> None:
-        found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
-        vectors = await self._embed_tools([texts for _, texts in found.values()])
-        await table.write_vectors({name: digest for name, (digest, _) in found.items()}, vectors)
+    async def _add_vectors(self, table: VectorTable, lacking: Sequence[str]) -> None:
+        """Adds the vectors of these tools; the table is written whole, so only once it has become twice as large."""
+        hashes: dict[str, str] = {}
+        vectors: list[Vector] = []
+        for at in range(0, len(lacking), TOOLS_AT_ONCE):
+            names = lacking[at : at + TOOLS_AT_ONCE]
+            found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
+            vectors += await self._embed_tools([texts for _, texts in found.values()])
+            hashes |= {name: digest for name, (digest, _) in found.items()}
+            if len(hashes) >= table.count or at + TOOLS_AT_ONCE >= len(lacking):
+                await table.write_vectors(hashes, vectors)
+                hashes, vectors = {}, []
 
     async def _find_table(self) -> VectorTable:
         """The table of the embedder, not read yet; notes how wide its cosines spread, too."""
