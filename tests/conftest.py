@@ -30,7 +30,7 @@ from alita_mcp.library.storage import Storage, open_storage
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import ProbeReport, Sandbox
-from alita_mcp.sandbox.wasm import process
+from alita_mcp.sandbox.wasm import component, process
 from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.settings_file import SETTINGS_FILE
 from alita_mcp.verification.mutation import mutants, other_inputs
@@ -85,6 +85,9 @@ hypothesis.settings.load_profile("same")
 
 os.environ["ALITA_SHARED"] = "off"
 """A server that outlives its test would be found by nobody; tests of the shared one set this aside."""
+
+component.build_folder()
+"""It is kept: a test that shows this process another home of the user must not decide it for all that follow."""
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""
