@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from pydantic import TypeAdapter
 
 from alita_mcp.app.activity import ActivityFeed
@@ -17,8 +18,7 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.followed import make_tool, search_tools
 from alita_mcp.app.preparation import Preparation
-from alita_mcp.app.sandbox_lifespan import sandbox_lifespan
-from alita_mcp.errors import AlitaError, ExtraMissing
+from alita_mcp.errors import AlitaError, ExtraMissing, SandboxError
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
@@ -293,7 +293,10 @@ async def open_app(
         # 1. What the flows stand on.
         library = await stack.enter_async_context(open_library(settings))
         sandbox = sandbox or LazySandbox(settings)
-        background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
+        stack.push_async_callback(_close_sandbox, sandbox)
+        background_tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(background_tasks.cancel_scope.cancel)
+        background_tasks.start_soon(sandbox.tend)
         runs = SharedRunStore(library.storage) if library.storage.database else RunStore()
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         opening: AbstractAsyncContextManager[Jobs] = open_jobs()
@@ -368,6 +371,11 @@ async def open_app(
         if serves:
             jobs.take_jobs()
         yield app
+
+
+async def _close_sandbox(sandbox: Sandbox) -> None:
+    with anyio.CancelScope(shield=True), suppress(SandboxError):
+        await sandbox.aclose()
 
 
 def read_outcome(tool: Tool, text: str) -> Any:

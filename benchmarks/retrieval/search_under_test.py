@@ -38,7 +38,8 @@ async def opened(
             finder = Finder(SearchReader(path), tasks, embedder)
             try:
                 with anyio.move_on_after(READY_WITHIN_S) as patience:
-                    await finder.vectors_ready()
+                    if finder.vectors is not None:
+                        await finder.vectors.ready()
                 if patience.cancelled_caught:
                     raise ModelError("The embedder gave no vectors in time.", hint="The log says why.")
                 yield finder

@@ -48,7 +48,7 @@ async def test_the_built_in_table_is_used_where_no_embedder_is_named(
 ) -> None:
     monkeypatch.delenv("ALITA_EMBEDDER", raising=False)
     async with opened(home, search_embedder(Settings(home=home))) as finder:
-        await finder.vectors_ready()
+        await finder.vectors.ready()
         ranking = await finder.search("my kitten is hungry")
         assert (ranking.hits[0].name, ranking.by_meaning) == ("feed_cat", True)
     assert search_embedder(Settings(home=home, embedder="none")) is None
@@ -56,7 +56,7 @@ async def test_the_built_in_table_is_used_where_no_embedder_is_named(
 
 async def test_a_need_in_other_words_is_found_by_its_meaning(home: Path) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
-        await finder.vectors_ready()
+        await finder.vectors.ready()
         ranking = await finder.search("my kitten")
         assert (ranking.hits[0].name, ranking.by_meaning) == ("feed_cat", True)
     async with opened(home / "words", None) as finder:
@@ -106,7 +106,7 @@ async def test_a_published_tool_is_found_while_the_embedder_is_away(home: Path) 
         await until_by_meaning(finder, "a kite in the wind")
         assert await best(finder, "a kite in the wind") == "fly_kite"
         set_documents(home, finder, TOOLS)
-        await finder.vectors_ready()
+        await finder.vectors.ready()
         assert "fly_kite" not in [hit.name for hit in (await finder.search("a kite")).hits]
 
 
@@ -118,7 +118,7 @@ async def test_only_changed_tools_are_embedded_again(home: Path) -> None:
     ):
         embedder = ScriptedEmbedder()
         async with opened(home, embedder, documents) as finder:
-            await finder.vectors_ready()
+            await finder.vectors.ready()
         assert len([text for text in embedder.asked if ": " in text]) == described
 
 
@@ -128,7 +128,7 @@ async def test_another_model_gets_vectors_of_its_own(home: Path) -> None:
         ScriptedEmbedder("two", 32, synonyms=MEANS),
     ):
         async with opened(home, embedder) as finder:
-            await finder.vectors_ready()
+            await finder.vectors.ready()
             assert await best(finder, "kitten") == "feed_cat"
         assert any("cat" in text for text in embedder.asked)
 
@@ -140,7 +140,7 @@ async def test_a_text_that_the_embedder_refuses_keeps_no_other_tool_waiting(
     documents = TOOLS | {"cursed": compose("cursed", "A word of doom.")}
     embedder = ScriptedEmbedder(before=Switch("fails", only="doom"), synonyms=MEANS)
     async with opened(home, embedder, documents) as finder:
-        await finder.vectors_ready()
+        await finder.vectors.ready()
         ranking = await finder.search("my kitten")
         assert (ranking.hits[0].name, ranking.by_meaning) == ("feed_cat", True)
         assert await best(finder, "cursed word") == "cursed"
@@ -152,7 +152,7 @@ async def test_a_text_that_the_embedder_refuses_keeps_no_other_tool_waiting(
 @pytest.mark.sample(1)
 async def test_damaged_vectors_are_made_anew(home: Path, damage: str) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
-        await finder.vectors_ready()
+        await finder.vectors.ready()
     (place,), (snapshot,) = (list((home / "vectors.lance").glob(each)) for each in ("*.lance", "*.npz"))
     snapshot.unlink()
     if damage == "rows":
@@ -170,7 +170,7 @@ async def test_cosines_of_any_embedder_are_brought_to_one_scale(home: Path) -> N
     probabilities = []
     for embedder in (ScriptedEmbedder(length=256), _Narrow("narrow", 257)):
         async with opened(home, embedder) as finder:
-            await finder.vectors_ready()
+            await finder.vectors.ready()
             hits = {hit.name: hit for hit in (await finder.search("give food to a cat")).hits}
             probabilities.append([hits[name].probability for name in TOOLS])
     assert probabilities[0] == pytest.approx(probabilities[1], abs=0.02)
@@ -189,7 +189,7 @@ async def test_words_find_tools_while_the_disk_refuses_vectors(home: Path) -> No
     (home / "vectors.lance").touch()
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
         with pytest.raises(LibraryError, match="vectors"):
-            await finder.vectors_ready()
+            await finder.vectors.ready()
         assert await best(finder, "clean a car") == "wash_car"
         (home / "vectors.lance").unlink()
         await until_by_meaning(finder, "kitten")
@@ -279,7 +279,7 @@ async def test_the_setting_reaches_the_library(home: Path) -> None:
     with anyio.fail_after(60):
         async with open_library(settings, starters=lambda: None) as library:
             await library.publish(simple("wash_car", "Clean a car with water."), expected_version=0)
-            await library._finder.vectors_ready()
+            await library._finder.vectors.ready()
             assert (await library._finder.search("clean a car")).by_meaning
 
 
@@ -290,7 +290,7 @@ async def test_packages_that_cannot_be_imported_leave_search_by_words(
     async with opened(home, ScriptedEmbedder()) as finder:
         assert await best(finder, "clean a car") == "wash_car"
         with pytest.raises(ExtraMissing):
-            await finder.vectors_ready()
+            await finder.vectors.ready()
 
 
 EMBED = """
@@ -346,6 +346,6 @@ async def test_a_large_library_is_searched_by_meaning_too(
     write = mock.create_autospec(VectorTable.write_vectors, side_effect=VectorTable.write_vectors)
     monkeypatch.setattr(VectorTable, "write_vectors", write)
     async with opened(home, choose_embedder(BUILT_IN), many(1_000) | TOOLS) as finder:
-        await finder.vectors_ready()
+        await finder.vectors.ready()
         assert await best(finder, "my kitten") == "feed_cat"
         assert write.await_count < 10  # each time all of it, so not for each of 50 batches

@@ -53,7 +53,8 @@ async def main():
         for need in ("count the words of a text", "turn a title into a slug"):
             await library.search(need, 5)
         await library.reindex()
-        await library._finder.vectors_ready()
+        if library._finder.vectors is not None:
+            await library._finder.vectors.ready()
         await library.search("count the words of a text", 5)
 
 anyio.run(main)

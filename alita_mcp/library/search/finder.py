@@ -48,7 +48,7 @@ class Finder:
         """`tasks` carries the work in the background; `pauses` are those between attempts with an embedder."""
         self._reader = reader
         folder = reader.path.with_name(VECTORS)
-        self._vectors = VectorIndex(folder, embedder, tasks, reader, pauses) if embedder else None
+        self.vectors = VectorIndex(folder, embedder, tasks, reader, pauses) if embedder else None
         self._is_of_team = False
 
     def of_team(self, team: str) -> Finder:
@@ -59,8 +59,8 @@ class Finder:
 
     def track(self) -> None:
         """Notes that tools changed."""
-        if self._vectors is not None:
-            self._vectors.track()
+        if self.vectors is not None:
+            self.vectors.track()
 
     async def search(self, query: str) -> Ranking:
         """Ranking of tools for a need, with the features that its certainty rests on.
@@ -70,8 +70,8 @@ class Finder:
         """
         need = clean_query(query)
         cosines: Mapping[str, float] | None = None
-        if self._vectors is not None and any(letter.isalnum() for letter in need):
-            cosines = await self._vectors.cosines(need)
+        if self.vectors is not None and any(letter.isalnum() for letter in need):
+            cosines = await self.vectors.cosines(need)
 
         def rank_tools() -> Ranking:
             with self._reader.transaction() as db:
@@ -94,15 +94,6 @@ class Finder:
                 for domain, words in DOMAINS.items()
                 if db.execute(_ABOUT, (f"{{name description}} : ({' OR '.join(words.split())})",)).fetchone()
             ]
-
-    async def vectors_ready(self) -> None:
-        """Returns when every tool has its vector; at once without an embedder.
-
-        Raises:
-            AlitaError: the embedder or the table failed.
-        """
-        if self._vectors is not None:
-            await self._vectors.ready()
 
     def close(self) -> None:
         """Closes the files."""

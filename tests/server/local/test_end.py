@@ -49,14 +49,12 @@ class Ending:
         self.server = Watched()
         self.has_ended = False
 
-    async def run(
-        self, idle_s: float, look_every_s: float, *, task_status: anyio.abc.TaskStatus[None]
-    ) -> None:
+    async def run(self, idle_s: float, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         server: Any = self.server
         with FileLock(f"{self._endpoint.address}.lock") as lock:
             async with self.clients.listen(lock):
                 task_status.started()
-                status = await wait_for_end(server, self.clients, idle_s=idle_s, look_every_s=look_every_s)
+                status = await wait_for_end(server, self.clients, idle_s=idle_s, look_every_s=0.001)
                 self.has_ended = True
         assert status == 0
 
@@ -83,15 +81,13 @@ class Ending:
 
 
 @asynccontextmanager
-async def ending(
-    user: User, idle_s: float, *, has_work: bool = False, look_every_s: float = 0.001
-) -> AsyncIterator[Ending]:
+async def ending(user: User, idle_s: float, *, has_work: bool = False) -> AsyncIterator[Ending]:
     """A server that has to end by what the block does."""
     server = Ending(user)
     server.server.has_work = has_work
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as running:
-            await running.start(server.run, idle_s, look_every_s)
+            await running.start(server.run, idle_s)
             yield server
     assert server.has_ended
 
@@ -149,7 +145,7 @@ async def test_idle_time_begins_when_the_last_client_has_gone_and_the_last_work_
 async def test_an_upgraded_server_ends_at_once_when_its_last_client_goes(
     user: User, stamps: list[str]
 ) -> None:
-    async with ending(user, IDLE_S, look_every_s=IDLE_S) as server, server.client():
+    async with ending(user, IDLE_S) as server, server.client():
         async with server.client():
             stamps.append("new")
         assert not server.has_ended

@@ -48,7 +48,8 @@ from alita_mcp.settings import Settings, absolute_home, whole_environment
 
 IDLE_S = 600.0
 """How long a server stays without clients and work."""
-LOOK_EVERY_S = 5.0
+LOOK_EVERY_S = 1.0
+"""How often a server looks whether it is time to end."""
 BACKLOG = 128
 RETRY_S = 0.2
 
@@ -69,8 +70,6 @@ class LocalClients:
         self._since = time.time()
         self.stop_asked = anyio.Event()
         """Somebody asked the server to end."""
-        self.news = anyio.Event()
-        """The last client has gone, or the server has to end; another event after each time."""
         self.idle_since = anyio.current_time()
         """When clients or work were there last, on the clock of the event loop."""
         self._closed = anyio.Event()
@@ -80,11 +79,6 @@ class LocalClients:
     def is_empty(self) -> bool:
         """Whether none is connected, and no page is open in a browser."""
         return not (self._connected or (self._pages and self._pages.open))
-
-    def stop(self) -> None:
-        """Has the server end."""
-        self.stop_asked.set()
-        self.news.set()
 
     @asynccontextmanager
     async def listen(self, lock: BaseFileLock) -> AsyncIterator[None]:
@@ -191,7 +185,7 @@ class LocalClients:
         if want == "status":
             return self.describe()
         if want == "stop":
-            self.stop()
+            self.stop_asked.set()
             await self._closed.wait()
         app = self._server.shared.current if isinstance(self._server, DualEraServer) else None
         if want == "hook" and app is not None and app.settings.hook:
@@ -213,9 +207,6 @@ class LocalClients:
             await serve_lines(self._server, link, already_read)
         finally:
             del self._connected[client]
-            if not self._connected:
-                self.news.set()
-                self.news = anyio.Event()
 
 
 def serve_clients(endpoint: Endpoint, lock: BaseFileLock) -> NoReturn:
@@ -254,13 +245,13 @@ async def wait_for_end(
         async def end_on_signal() -> None:
             nonlocal status
             status = await wait_for_signal()
-            clients.stop()
+            clients.stop_asked.set()
 
         waiting.start_soon(end_on_signal)
         stamp = await to_thread.run_sync(read_stamp)  # while the first client is served
         while not clients.stop_asked.is_set():
             with anyio.move_on_after(look_every_s):
-                await clients.news.wait()
+                await clients.stop_asked.wait()
             stamp_now = await to_thread.run_sync(read_stamp)
             app, now = server.shared.current, anyio.current_time()
             if not clients.is_empty or (app is not None and app.jobs.is_busy):

@@ -104,25 +104,16 @@ def find_endpoint(environment: Mapping[str, str], folder: str) -> Endpoint:
         for name, value in resolved.items()
         if value and (name in named or (_CONFIGURES.match(name) and not _OF_A_TERMINAL.match(name)))
     }
-    file = settings_file_of(resolved)
+    path, file = find_home(resolved) / "alita.toml", b""
+    with suppress(OSError):  # the server looks at it again, and says what is wrong with it
+        if path.is_file():
+            with path.open("rb") as opened:
+                file = opened.read(_MAX_FILE)
     words = json.dumps([program_stamp(), sys.executable, sorted(counts.items()), file.decode("latin-1")])
     name = hmac.new(key, words.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:24]
     if HAS_UNIX_SOCKETS and len(os.fsencode(private / name)) > _MAX_SOCKET_PATH:
         raise Refused(f"{private} is too long a path for a socket")
     return Endpoint(private, key, name, resolved)
-
-
-def settings_file_of(environment: Mapping[str, str]) -> bytes:
-    """The bytes of `alita.toml` in the home that these variables mean; empty where it cannot be read.
-
-    The server looks at the file again, and says what is wrong with it.
-    """
-    path = find_home(environment) / "alita.toml"
-    with suppress(OSError):
-        if path.is_file():
-            with path.open("rb") as file:
-                return file.read(_MAX_FILE)
-    return b""
 
 
 def program_stamp() -> str:
@@ -163,21 +154,16 @@ def private_folder() -> Path:
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file, made if there is none; a link makes sure that nobody reads half of it.
+    """The key in a file, made if there is none.
 
     Raises:
         OSError: it cannot be read or written.
         Refused: it is damaged.
     """
     if not path.exists():
-        new = path.with_name(f"key.{os.getpid()}")
-        try:
-            new.touch(mode=0o600)
-            new.write_bytes(os.urandom(_KEY_BYTES))
-            with suppress(FileExistsError):
-                os.link(new, path)
-        finally:
-            new.unlink(missing_ok=True)
+        from alita_mcp.private_files import write_whole  # loads more than a relay weighs, once for each user
+
+        write_whole(path, os.urandom(_KEY_BYTES), is_private=True, is_new=True)
     if len(key := path.read_bytes()) != _KEY_BYTES:
         raise Refused(f"{path} is damaged; delete it")
     return key
