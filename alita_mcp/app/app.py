@@ -17,6 +17,7 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.followed import make_tool, search_tools
+from alita_mcp.app.inline_programs import InlinePrograms
 from alita_mcp.app.preparation import Preparation
 from alita_mcp.errors import AlitaError, ExtraMissing, SandboxError
 from alita_mcp.library.command import alita_command
@@ -33,6 +34,7 @@ from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.research.web_agent import WebAgent, open_web_agent
+from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import RunStore, SharedRunStore
 from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import LazySandbox
@@ -47,7 +49,6 @@ from alita_mcp.values import WrittenFrom
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution
     from alita_mcp.app.code_runner import CodeRunner
-    from alita_mcp.app.inline_programs import InlinePrograms
     from alita_mcp.app.task_runner import TaskRunner
     from alita_mcp.toolsmith.publishing import Admit
     from alita_mcp.toolsmith.toolsmith import Toolsmith
@@ -67,7 +68,7 @@ class App:
         *,
         open_toolsmith: Callable[[], Toolsmith],
         open_code: Callable[[], CodeRunner],
-        open_programs: Callable[[], InlinePrograms],
+        programs: InlinePrograms,
         open_tasks: Callable[[App], TaskRunner],
         web: WebAgent,
         preparation: Preparation,
@@ -92,8 +93,9 @@ class App:
         self._promotion = Promotion(settings.promoted)
         self._views: dict[Library, App] = {}
         self._whole = self
+        self.programs = programs
+        """What the library says of programs that clients run in their own shells."""
         self._open_toolsmith, self._open_code, self._open_tasks = open_toolsmith, open_code, open_tasks
-        self._open_programs = open_programs
 
     def seen_by(self, owner: str) -> App:
         """The same App with the library as an owner sees it; see `Library.seen_by`."""
@@ -114,11 +116,6 @@ class App:
     def code(self) -> CodeRunner:
         """The flow of `run_code`; loaded as the toolsmith is."""
         return self._open_code() if self._whole is self else self._whole.code
-
-    @cached_property
-    def programs(self) -> InlinePrograms:
-        """What the library says of programs that clients run in their own shells; loaded as the toolsmith is."""
-        return self._open_programs() if self._whole is self else self._whole.programs
 
     @cached_property
     def tasks(self) -> TaskRunner:
@@ -332,16 +329,9 @@ async def open_app(
         def open_code() -> CodeRunner:
             from alita_mcp.app.code_rights import CodeRights
             from alita_mcp.app.code_runner import CodeRunner
-            from alita_mcp.runs.history.hints import RunHints
 
             rights = CodeRights(settings, library, brokers)
             return CodeRunner(library, calls, rights, sessions, RunHints(runs), activity)
-
-        def open_programs() -> InlinePrograms:
-            from alita_mcp.app.inline_programs import InlinePrograms
-            from alita_mcp.runs.history.hints import RunHints
-
-            return InlinePrograms(library, RunHints(runs), calls.verifier.why_not)
 
         readers = await stack.enter_async_context(open_readers())
 
@@ -362,7 +352,7 @@ async def open_app(
             jobs,
             open_toolsmith=open_toolsmith,
             open_code=open_code,
-            open_programs=open_programs,
+            programs=InlinePrograms(library, RunHints(runs), calls.verifier.why_not),
             open_tasks=open_tasks,
             web=web,
             preparation=preparation,

@@ -9,7 +9,7 @@ import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from pydantic import ConfigDict, ValidationError
@@ -78,15 +78,13 @@ class Uses:
                 file.write_text(known := uuid.uuid4().hex, "ascii")
             return known
 
-    @asynccontextmanager
-    async def lock(self, digest: str) -> AsyncIterator[None]:
+    def lock(self, digest: str) -> AbstractAsyncContextManager[None]:
         """Keeps others from building or dropping an environment, and from noting its use, meanwhile.
 
         Raises:
             SandboxError: another process does so for too long, or the home cannot be written.
         """
-        async with self._hold(self._lock_file(digest)):
-            yield
+        return self._hold(self._lock_file(digest))
 
     def is_locked(self, digest: str) -> bool:
         """Whether anybody builds or drops it now."""

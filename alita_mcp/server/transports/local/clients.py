@@ -252,7 +252,7 @@ async def wait_for_end(
         while not clients.stop_asked.is_set():
             with anyio.move_on_after(look_every_s):
                 await clients.stop_asked.wait()
-            stamp_now = await to_thread.run_sync(read_stamp)
+            stamp_now = await to_thread.run_sync(read_stamp) if clients.is_empty else stamp
             app, now = server.shared.current, anyio.current_time()
             if not clients.is_empty or (app is not None and app.jobs.is_busy):
                 clients.idle_since = now
