@@ -77,10 +77,8 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
     async def serve(server: DualEraServer, _settings: Settings) -> int:
         """Serves the relay at the other end of `link`, in this process, until its client is gone or a signal comes.
 
-        The server's lifespan closes what it opened. From the moment that the end is known, the process has
-        `shutdown.END_WITHIN_S` seconds left.
+        The server's lifespan closes what it opened, and has `shutdown.END_WITHIN_S` seconds for it.
         """
-        relay.call_at_end(start_exit_timer)
         connection = Polled(link, link)
         async with anyio.create_task_group() as waiting:
 
@@ -91,7 +89,9 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
             await serve_lines(server, connection)
             waiting.cancel_scope.cancel()
         connection.close()
-        return relay.wait_for_end()
+        status = relay.wait_for_end()
+        start_exit_timer(status)
+        return status
 
     run_server(serve)
 

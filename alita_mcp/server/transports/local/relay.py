@@ -15,7 +15,7 @@ import select
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -75,7 +75,6 @@ class Relay:
         """Something waits for a server to come."""
         self._status: int | None = None
         """Exit status, once the end is known."""
-        self._at_end: Callable[[int], object] = _leave_soon
         self._muted = {answered} - {None}
         """Requests whose next response the client has already."""
         self._open: dict[Id, bytes] = {}
@@ -114,15 +113,10 @@ class Relay:
         """Lets the server answer what it still can; then, or soon, the process ends."""
         if self._status is None:
             self._status = status
-            self._at_end(status)
+            if self._here is None:  # else who asked before this process serves gets its answers
+                _leave_soon(status)
             with suppress(OSError):  # it is closed: there is no server now
                 self._link.shutdown(socket.SHUT_WR)
-
-    def call_at_end(self, call: Callable[[int], object]) -> None:
-        """Has `call` called with the exit status once the end is known."""
-        self._at_end = call
-        if self._status is not None:
-            call(self._status)
 
     def wait_for_end(self) -> int:
         """Waits until the client has all that the server said which ran here; returns the exit status."""
@@ -137,7 +131,6 @@ class Relay:
         except (OSError, Refused) as problem:
             _report_no_server(problem)
         link, self._here = socket.socketpair()
-        self._at_end = lambda _status: None  # who asked before it serves gets its answers
         return link
 
     def _await_server(self) -> socket.socket | None:
