@@ -22,8 +22,6 @@ from alita_mcp.settings import Settings
 
 _ABOUT = "SELECT 1 FROM document_text t JOIN document d ON d.id = t.rowid WHERE document_text MATCH ? LIMIT 1"
 _KNOWN = "SELECT name FROM document WHERE name IN (SELECT value FROM json_each(?))"
-VECTORS = "vectors.lance"
-"""The folder of vectors, beside the catalogue."""
 
 
 def finder_for(settings: Settings, catalogue: Path, tasks: TaskGroup) -> Finder:
@@ -47,7 +45,7 @@ class Finder:
     ) -> None:
         """`tasks` carries the work in the background; `pauses` are those between attempts with an embedder."""
         self._reader = reader
-        folder = reader.path.with_name(VECTORS)
+        folder = reader.path.with_name("vectors.lance")
         self.vectors = VectorIndex(folder, embedder, tasks, reader, pauses) if embedder else None
         self._is_of_team = False
 

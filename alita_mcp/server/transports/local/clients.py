@@ -148,7 +148,12 @@ class LocalClients:
             if hello["alita"] == "mcp":
                 process = hello.get("pid")
                 client = LocalClient(process if isinstance(process, int) else None)
-                await self._serve_client(raw, link, client, already_read)
+                LOCAL_CLIENT.set(client)
+                self._connected[client] = raw
+                try:
+                    await serve_lines(self._server, link, already_read)
+                finally:
+                    del self._connected[client]
             elif hello["alita"] == "events" and isinstance(self._server, DualEraServer):
                 from alita_mcp.server.transports.local.activity import send_activity
 
@@ -197,16 +202,6 @@ class LocalClients:
             except AlitaError as failed:
                 return {"problem": failed.message, "hint": failed.hint}
         return {}
-
-    async def _serve_client(
-        self, raw: socket.socket, link: Polled, client: LocalClient, already_read: bytes
-    ) -> None:
-        LOCAL_CLIENT.set(client)
-        self._connected[client] = raw
-        try:
-            await serve_lines(self._server, link, already_read)
-        finally:
-            del self._connected[client]
 
 
 def serve_clients(endpoint: Endpoint, lock: BaseFileLock) -> NoReturn:

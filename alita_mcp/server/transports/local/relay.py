@@ -114,7 +114,9 @@ class Relay:
         if self._status is None:
             self._status = status
             if self._here is None:  # else who asked before this process serves gets its answers
-                _leave_soon(status)
+                timer = threading.Timer(END_WITHIN_S, leave, [status])
+                timer.daemon = True
+                timer.start()
             with suppress(OSError):  # it is closed: there is no server now
                 self._link.shutdown(socket.SHUT_WR)
 
@@ -254,7 +256,10 @@ class Relay:
                 request = json.loads(line)
                 if line not in self._unsent and request["method"] != _LISTEN:
                     self._losses[number] = self._losses.get(number, 0) + 1
-                    if self._losses[number] == _MAX_LOSSES or not _changes_nothing(request):
+                    params = request.get("params")
+                    name = params.get("name") if isinstance(params, dict) else None
+                    is_repeatable = request["method"] != "tools/call" or name in _READ_ONLY_TOOLS
+                    if self._losses[number] == _MAX_LOSSES or not is_repeatable:
                         lost.append(number)
         for number in lost:
             self._open.pop(number, None)  # it may be cancelled at this moment
@@ -288,13 +293,6 @@ class Relay:
             self.end(0)
 
 
-def _changes_nothing(request: dict[str, Any]) -> bool:
-    """Whether a request may be sent twice."""
-    params = request.get("params")
-    name = params.get("name") if isinstance(params, dict) else None
-    return request["method"] != "tools/call" or name in _READ_ONLY_TOOLS
-
-
 def _split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Each line with its end, and what is left where the last one has none."""
     line = bytearray()
@@ -310,12 +308,6 @@ def _split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _report_no_server(problem: Exception) -> None:
     sys.stderr.write(f"alita-mcp-server: no shared server ({problem}); serving this client alone\n")
-
-
-def _leave_soon(status: int) -> None:
-    timer = threading.Timer(END_WITHIN_S, leave, [status])
-    timer.daemon = True
-    timer.start()
 
 
 def leave(status: int) -> NoReturn:

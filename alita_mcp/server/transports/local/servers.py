@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ LOST_RACE_S = 2.0
 POLL_S = 0.4
 """How often a relay looks whether its parent is still there."""
 MAX_LOG_BYTES = 1_000_000
+"""A log that has grown longer is begun anew."""
 
 
 class Launcher:
@@ -60,16 +61,19 @@ class Launcher:
         if sys.platform == "win32":
             detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
             flags = {"creationflags": detached | subprocess.CREATE_BREAKAWAY_FROM_JOB}
-        log_path = self._endpoint.folder / f"{self._endpoint.name}.log"
-        with open_log(log_path) as log:
+        path, log = self._endpoint.folder / f"{self._endpoint.name}.log", None
+        with suppress(OSError):  # without room for a log, none is kept
+            mode = "wb" if path.exists() and path.stat().st_size > MAX_LOG_BYTES else "ab"
+            log = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
+        with log or nullcontext():
             self._process = subprocess.Popen(
                 [*PYTHON, *PROGRAM, self._endpoint.name],
                 cwd=self._endpoint.folder,
                 # glibc would keep what many threads free: two arenas save a tenth of the server's memory
                 env={"MALLOC_ARENA_MAX": "2", **self._endpoint.environment},
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=log or subprocess.DEVNULL,
+                stderr=log or subprocess.DEVNULL,
                 **flags,
             )
 
@@ -102,15 +106,6 @@ class Launcher:
                 started = time.monotonic()
             time.sleep(RETRY_S)
         raise TimeoutError(f"it did not listen within {START_WITHIN_S:g} s")
-
-
-def open_log(path: Path) -> Any:
-    """The log of a server, opened to be written on; emptied when it has grown long, the null device without room."""
-    try:
-        is_long = path.exists() and path.stat().st_size > MAX_LOG_BYTES
-        return open(path, "wb" if is_long else "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
-    except OSError:
-        return open(os.devnull, "wb")
 
 
 def find_endpoints(home: Path, besides: Collection[str] = ()) -> list[tuple[Endpoint, dict[str, Any]]]:
