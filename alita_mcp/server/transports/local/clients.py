@@ -154,6 +154,7 @@ class LocalClients:
                     await serve_lines(self._server, link, already_read)
                 finally:
                     del self._connected[client]
+                    self.idle_since = anyio.current_time()  # it may have come and gone between two looks
             elif hello["alita"] == "events" and isinstance(self._server, DualEraServer):
                 from alita_mcp.server.transports.local.activity import send_activity
 
