@@ -108,12 +108,15 @@ class VectorTable:
             import pyarrow as pa
 
             every = np.concatenate([before, np.asarray(vectors, np.float32).reshape(-1, self.length)])
-            columns = {
-                "name": pa.array(list(hashes)),
-                "text_hash": pa.array(list(hashes.values())),
-                "vector": pa.FixedSizeListArray.from_arrays(every.ravel(), self.length),
-            }
-            with await db.create_table(self.name, pa.table(columns), mode="overwrite") as table:
+            key = {"lance-schema:unenforced-primary-key": "true"}  # for servers of earlier versions
+            fields = [
+                pa.field("name", pa.string(), nullable=False, metadata=key),
+                pa.field("text_hash", pa.string(), nullable=False),
+                pa.field("vector", pa.list_(pa.float32(), self.length), nullable=False),
+            ]
+            listed = pa.FixedSizeListArray.from_arrays(every.ravel(), self.length)
+            rows = pa.table([list(hashes), list(hashes.values()), listed], schema=pa.schema(fields))
+            with await db.create_table(self.name, rows, mode="overwrite") as table:
                 await table.optimize(cleanup_older_than=timedelta(seconds=1))
         self._rows = hashes, every
         await anyio.to_thread.run_sync(self._save_snapshot)
