@@ -126,4 +126,4 @@ def _mark(owner: str) -> str:
 
 
 def _stem(name: str) -> str:
-    return name.partition(".")[0]
+    return name.lstrip(".").partition(".")[0]  # with what a killed process left of it half written

@@ -293,8 +293,9 @@ def check(home: Path, before: Model, acts: list[Act]) -> tuple[Model, list[str]]
         # what an unfinished publishing left whole
         if path.relative_to(home).parts[0] == "set-aside":
             continue
-        is_unfinished = path.suffix in (".part", ".new") and path.relative_to(home).parts[0] in BOUNDED
-        if (path not in known and not is_unfinished) or path.name[0] == "." or path.parent.name == "owners":
+        if path.name[0] == "." and path.relative_to(home).parts[0] in BOUNDED:
+            continue
+        if path not in known or path.name[0] == "." or path.parent.name == "owners":
             problems.append(f"{path.relative_to(home)} is left over")
     held = [path for path in home.rglob("*.lock") if is_lock_held(path)]
     return model, problems + [f"{path.relative_to(home)} is held" for path in held]
