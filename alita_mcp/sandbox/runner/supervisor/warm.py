@@ -146,15 +146,15 @@ class WarmTool:
 
     def _on_zygote_lost(self) -> None:
         # 1. While a child of it works: that one may end in peace.
-        # 2. While a call waits for its child: it has failed.
-        # 3. Between two calls: the host takes another sandbox for the next one.
+        # 2. Before a later call has its child: a call before may have killed it, so the host takes another sandbox.
+        # 3. While the first call waits for its child: it has failed.
         # 4. Before the first call: that is the import's fault, and would be in every sandbox, so the call hears of it.
-        if self._running and self._arguments is not None:
+        if self._has_served and (self._arguments is not None or not self._running):
+            self._die()
+        elif self._running and self._arguments is not None:
             message = "the process that imported the module died"
             ended = {"status": "crashed", "signal": int(signal.SIGKILL), "message": message}
             self._finish({"status": "memory"} if self._lacks_memory() else ended)
-        elif not self._running and self._has_served:
-            self._die()
         elif not self._running:
             self._is_lost = True
             self._loop.quiet()
