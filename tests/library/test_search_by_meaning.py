@@ -220,6 +220,15 @@ async def test_table_and_snapshot_have_the_wanted_vectors_or_none_where_they_are
         assert other.nearest([1.0, 0.0, 0.0, 0.0], 2) == {"é": 0.0}
     assert VectorTable(folder, "few", 3).load_snapshot({"é": "2"}) == ["é"]
 
+    import numpy as np
+
+    twice = {"names": ["a", "a", "b"], "hashes": ["1", "1", "3"], "vectors": np.eye(4, dtype=np.float32)[:3]}
+    np.savez(folder / "few.npz", **twice)
+    assert other.load_snapshot(changed | {"é": "2"}) == ["é"]
+    assert other.nearest([0.0, 0.0, 1.0, 0.0], 1) == {
+        "b": 1.0
+    }  # a name that stands there twice moves no other's
+
     await other.load({"a": "1"})
     whole = (snapshot := folder / "few.npz").read_bytes()
     vectors = whole.index(b"\x00\x00\x80?")  # the first number of the first vector, 1.0

@@ -64,6 +64,23 @@ MESSAGES = {
 """Calls that hit a limit and words of their message, beyond the claims of `alita doctor --sandbox` about limits."""
 
 
+DIES_BETWEEN_CALLS = """
+import os, socket, time
+receive, asked = socket.recv_fds, []
+def recv_fds(*words):
+    asked.append(1)
+    found = receive(*words)
+    if len(asked) == 2:
+        time.sleep(0.3)
+        os._exit(1)
+    return found
+socket.recv_fds = recv_fds
+def f(n):
+    return n
+"""
+"""Where a zygote is told of the second call's process, it is still there when the first call is over, and then ends."""
+
+
 class Oracle:
     """A broker that echoes, refuses what says so, and counts."""
 
@@ -116,6 +133,12 @@ class KeptContract:
             code = SINGLE_USE[left_behind] + "def f(n):\n    return n\n"
             assert [await value(sandbox, code, n=n) for n in range(2)] == [0, 1]
             assert sandbox.figures().started == 2 * done, left_behind
+
+    async def test_a_call_whose_zygote_dies_before_it_begins_gets_another_worker(
+        self, sandbox: IsolatedSandbox
+    ) -> None:
+        for n in range(3):
+            assert await value(sandbox, DIES_BETWEEN_CALLS, n=n) == n
 
     async def test_libraries_that_would_start_threads_are_asked_not_to(
         self, sandbox: IsolatedSandbox

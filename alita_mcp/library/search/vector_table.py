@@ -135,9 +135,9 @@ class VectorTable:
         return {names[row]: float(cosines[row]) for row in np.argsort(-cosines, kind="stable")[:limit]}
 
     def _choose(self, saved: Sequence[tuple[str, str]], vectors: Any, wanted: Mapping[str, str]) -> list[str]:
-        rows = [row for row, (name, digest) in enumerate(saved) if wanted.get(name) == digest]
-        hashes = dict(saved[row] for row in rows)
-        self._rows = hashes, vectors[rows]
+        rows = {name: row for row, (name, digest) in enumerate(saved) if wanted.get(name) == digest}
+        hashes = {name: wanted[name] for name in rows}
+        self._rows = hashes, vectors[list(rows.values())]
         return [name for name in wanted if name not in hashes]
 
     def _save_snapshot(self) -> None:

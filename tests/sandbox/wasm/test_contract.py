@@ -17,6 +17,7 @@ ABSENT = {
     "test_the_hash_seed_decides_the_order_of_sets": "the hash seed is part of the component",
     "test_a_hash_seed_that_no_job_names_tells_nobody_a_rehearsal_from_a_call": "the same in both",
     "test_an_import_that_leaves_what_calls_would_share_gets_workers_of_one_call": "calls share no memory",
+    "test_a_call_whose_zygote_dies_before_it_begins_gets_another_worker": "no zygotes",
     "test_libraries_that_would_start_threads_are_asked_not_to": "no threads",
     "test_too_few_processes_for_the_sandbox_itself_are_refused": "no processes",
     "test_it_says_what_code_can_do_in_it": "`tests/sandbox/wasm` has the words for it",
